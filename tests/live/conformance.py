@@ -28,6 +28,7 @@ from scipy import stats
 import varts
 from tests.fixed_secrets import fix_secrets
 from tests.live.corrections import CorrectionConformance
+from tests.live.local_decisions import LocalConformance
 from tests.seeds import fresh
 from varts.live import (
     DecisionConflict,
@@ -114,7 +115,7 @@ class Interruption(Exception):  # noqa: N818
     """What a test throws into a transaction."""
 
 
-class StoreConformance(CorrectionConformance):
+class StoreConformance(CorrectionConformance, LocalConformance):
     """Inherit, and define the fixture `connect`."""
 
     @pytest.fixture

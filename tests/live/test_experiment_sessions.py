@@ -62,6 +62,7 @@ from varts.live.core.events import (
     THE_REWARD,
     VOID,
 )
+from varts.live.core.local import number, public_key
 from varts.live.core.state import State
 from varts.live.core.sums import RegressionSums, Sums
 from varts.live.options import Options
@@ -483,7 +484,7 @@ class Sessions(RuleBasedStateMachine):
         share, side = self.options["holdout"], self.sides[id]
         if not share or self.epochs[id] < self.since or not isinstance(side, str):
             return side if share and self.epochs[id] >= self.since else None
-        return bool(allocation.uniforms(self.seed, allocation.MEMBERSHIP, [side], 1)[0, 0] < share)
+        return number(public_key(self.seed), "holdout", side, 0) < share
 
     @rule(who=WHO, unit=UNITS, seconds=SECONDS, value=REWARDS)
     def visit(self, who, unit, seconds, value):

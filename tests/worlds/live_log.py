@@ -57,7 +57,8 @@ class CoreLog:
 
     def __init__(self, arms, options, seed, now, exact=False):
         self.seed, self._exact = seed_for(NAME, seed), exact
-        body = Config(tuple(arms), Options.made(**options), len(arms)).to_json()
+        made = Options.made(**options)
+        body = Config(tuple(arms), made, len(arms), public_holdout=True).to_json()
         self.state = State.created(Event(1, CREATE, now, body=body))
         # The decisions, by number.
         self._arms, self._epochs, self._times = [], [], []

@@ -269,8 +269,7 @@ class Verbs:
         for batch in batches(sent):
             body = {"client": name, "tickets": texts, "exposures": batch}
             found += yield from self._post("exposures", body, _results_for(batch, exposure_of))
-        outcomes = all_outcomes(found)
-        return [refused_exposure(*pair) for pair in zip(given, outcomes, strict=True)]
+        return list(map(refused_exposure, given, all_outcomes(found)))
 
     def flush(self) -> Conversation[None]:
         """Send all decisions and rewards that wait for the service."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -368,24 +369,24 @@ class Experiment:
         Returns:
             What `record_exposures` would have returned for each of them.
         """
-        sent, complete = [], []
+        sent, given, complete = [], [], []
         for exposures, tickets, client in clients:
-            given = list(check_list("exposures", exposures))
-            checked, outcomes = check_each(given, self._check_exposure)
+            items = list(check_list("exposures", exposures))
+            checked, outcomes = check_each(items, self._check_exposure)
             name = None if client is None else check_text("client", client)
             texts = [str(ticket) for ticket in check_list("tickets", tickets)]
             sent.append(Sent(name, texts, checked))
-            complete.append((given, outcomes))
-        found = iter(
-            record_exposures(self._session, sent) if any(o.exposures for o in sent) else ()
-        )
-        results = []
-        for one, (given, outcomes) in zip(sent, complete, strict=True):
-            made = outcomes([next(found) for _ in one.exposures])
-            results.append(
-                [refused_exposure(item, out) for item, out in zip(given, made, strict=True)]
-            )
-        return results
+            given.append(items)
+            complete.append(outcomes)
+        count = sum(len(one.exposures) for one in sent)
+        if count:
+            self._settle_some(count)
+        found = iter(record_exposures(self._session, sent) if count else [])
+        made = [
+            outcomes(list(islice(found, len(one.exposures))))
+            for one, outcomes in zip(sent, complete, strict=True)
+        ]
+        return [list(map(refused_exposure, *pair)) for pair in zip(given, made, strict=True)]
 
     def _check_exposure(self, item: Any) -> Exposure:
         id, arm, version, age, unit, context = check_exposure(item)

@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from varts._validation import unknown
 from varts.live.core.allocation import LOCAL, STICKY, WINNER, Context
 from varts.live.core.clients import Draws
 from varts.live.core.local import (
@@ -35,7 +36,7 @@ from varts.live.errors import ExperimentStopped, NotLocal
 from varts.live.session import Session
 from varts.live.settle import is_late
 from varts.live.store.queue import Deadline
-from varts.live.store.transaction import Assigned, Decided, Gone, Head, NewDecision, Span
+from varts.live.store.transaction import Assigned, Gone, NewDecision
 
 DAY_SECONDS = 86_400
 RECORDED, DUPLICATE, CONFLICT = "recorded", "duplicate", "conflict"
@@ -185,6 +186,10 @@ class Unlikely(Exception):  # noqa: N818  it says what happened
     """A client's arms don't match the probabilities."""
 
 
+class Refusal(Exception):  # noqa: N818  it says what happened
+    """Why an exposure isn't logged: the fields of its result after the id."""
+
+
 def record_exposures(session: Session, sent: Sequence[Sent]) -> list[ExposureResult]:
     """Log what clients drew, in one transaction; a refused exposure doesn't affect the others.
 
@@ -197,7 +202,7 @@ def record_exposures(session: Session, sent: Sequence[Sent]) -> list[ExposureRes
         try:
             recorder = _Recorder(session, sent, tickets, looks_up)
             if recorder.record():
-                return recorder.outcomes
+                return recorder.results
         except Unlikely:
             continue  # the same client is refused from the beginning now
         except (Taken, Gone):
@@ -218,13 +223,15 @@ class _Usable(NamedTuple):
     Args:
         ticket: The ticket.
         since: The time of the event of its version.
-        is_over: Whether the version was replaced too long ago.
+        is_over: Whether the version was replaced more than a day ago.
+        sticks: Whether units keep the arms that are drawn from it.
         share: The probability of each arm in the holdout.
     """
 
     ticket: Ticket
     since: int
     is_over: bool
+    sticks: bool
     share: float
 
 
@@ -247,218 +254,199 @@ class _Recorder:
         looks_up: bool,
     ) -> None:
         self.session, self.sent, self.tickets, self.looks_up = session, sent, tickets, looks_up
-        self.outcomes: list[ExposureResult] = []
-        self.rows: dict[str, NewDecision] = {}
-        self.new_units: dict[str, dict[str, Any]] = {}
-        self.found: Mapping[str, Decided] = {}
-        self.assigned: dict[str, Assigned] = {}
+        self.results: list[ExposureResult] = []
+        self.rows: dict[str, NewDecision] = {}  # by id
+        self.new_units: dict[str, dict[str, Any]] = {}  # by unit
+        with session.reading() as transaction:
+            ids = [one.id for its in sent for one in its.exposures] if looks_up else []
+            self.logged: Mapping[str, Any] = transaction.decided(ids) if looks_up else {}
+            self.state, self.head = session.catch_up(transaction)
+            self.spans = transaction.spans({version for known in tickets for version in known})
+            self.assigned = transaction.assigned(self._sticky_units())
+        self.config = self.state.config
+        self.places = {name: arm for arm, name in enumerate(self.config.arms)}
+        self.key = public_key(session.seed)
+
+    def _sticky_units(self) -> set[str]:
+        """The units that may have an arm already."""
+        if not any(ticket.sticky for known in self.tickets for ticket in known.values()):
+            return set()
+        units = {one.unit for its in self.sent for one in its.exposures}
+        return {unit for unit in units if unit is not None}
 
     def record(self) -> bool:
         """Record them; False if the ids must be looked up first."""
-        session, seed = self.session, self.session.seed
-        state, head, spans = self._read()
-        self.state, self.config = state, state.config
-        self.index = {name: arm for arm, name in enumerate(state.config.arms)}
-        self.head, self.swept = head, head.swept
-        self.key = public_key(seed)
-        drawn = [
-            self._record_client(one, self._usable(known, spans))
-            for one, known in zip(self.sent, self.tickets, strict=True)
-        ]
-        done = sum(one.status == RECORDED for one in self.outcomes)
-        if not self.looks_up and done < len(self.outcomes):
+        clients, drawn = self.session.store.clients, list[tuple[Any, Draws]]()
+        for its, known in zip(self.sent, self.tickets, strict=True):
+            who, draws = (self.session.seed, its.client), Draws([], [], self.config.arms)
+            refused = its.client is not None and clients.are_refused(who)
+            usable = self._usable(known)
+            self.results += [self._record(one, usable, refused, draws) for one in its.exposures]
+            if its.client is not None and draws.arms:
+                drawn.append((who, draws))
+        if not self.looks_up and len(self.rows) < len(self.results):
             return False
-        checked = [
-            (self._watched(one), draws)
-            for one, draws in zip(self.sent, drawn, strict=True)
-            if one.client is not None and draws.arms
-        ]
-        clients = session.store.clients
-        likely = [clients.test(*one) for one in checked]
+        likely = [clients.test(*one) for one in drawn]
         if not all(likely):
             raise Unlikely
         if self.rows:
-            self._append(state, head)
-        for one in checked:
+            self._append()
+        for one in drawn:
             clients.count(*one)
         return True
 
-    def _watched(self, sent: Sent) -> tuple[int, str | None]:
-        return self.session.seed, sent.client
-
-    def _read(self) -> tuple[State, Head, dict[int, Span]]:
-        versions = {version for known in self.tickets for version in known}
-        sticky = any(one.sticky for known in self.tickets for one in known.values())
-        ids = [one.id for sent in self.sent for one in sent.exposures]
-        with self.session.reading() as transaction:
-            if self.looks_up:
-                self.found = transaction.decided(ids)
-            state, head = self.session.catch_up(transaction)
-            spans = transaction.spans(versions)
-            if sticky:
-                units = {one.unit for sent in self.sent for one in sent.exposures}
-                self.assigned = transaction.assigned([unit for unit in units if unit is not None])
-        return state, head, spans
-
-    def _usable(
-        self, tickets: Mapping[int, Ticket], spans: Mapping[int, Span]
-    ) -> dict[int, _Usable]:
+    def _usable(self, tickets: Mapping[int, Ticket]) -> dict[int, _Usable]:
         """The tickets whose version is in the log, by version."""
         out, oldest = {}, self.head.time - DAY_SECONDS * 1_000_000
         for version, ticket in tickets.items():
-            span = spans.get(version)
+            span = self.spans.get(version)
             if span is not None and span.batch == ticket.batch:
                 is_over = span.until is not None and span.until < oldest
+                sticks = ticket.sticky and ticket.winner is None
                 share = 1 / len(ticket.active)
-                out[version] = _Usable(ticket, span.since, is_over, share)
+                out[version] = _Usable(ticket, span.since, is_over, sticks, share)
         return out
-
-    def _record_client(self, sent: Sent, usable: Mapping[int, _Usable]) -> Draws:
-        draws = Draws([], [], self.config.arms)
-        refused = sent.client is not None and self.session.store.clients.are_refused(
-            self._watched(sent)
-        )
-        for one in sent.exposures:
-            self.outcomes.append(self._record(one, usable, refused, draws))
-        return draws
 
     def _record(
         self, one: Exposure, usable: Mapping[int, _Usable], refused: bool, draws: Draws
     ) -> ExposureResult:
-        id, name, version, age, unit, context = one
-        known: Any = self.found.get(id) or self.rows.get(id)
-        arm = self.index.get(name)
-        if known is not None:
-            return self._known(one, known)
-        if refused:
-            return ExposureResult(id, UNLIKELY, _UNLIKELY)
-        its = usable.get(version)
-        if its is None:
-            return ExposureResult(
-                id, UNKNOWN_VERSION, f"there is no valid ticket of version {version}"
-            )
-        ticket, since, is_over, share = its
-        made = max(self.head.time - int(age * 1e6), since)
-        if self._is_too_old(age, made):
-            return ExposureResult(id, TOO_OLD, f"the exposure came {age:.0f} s after its decision")
-        if arm is None:
-            return ExposureResult(id, IMPOSSIBLE_ARM, f"there is no arm {name!r}")
-        sticky = ticket.sticky and ticket.winner is None
-        if sticky:
-            if unit is None:
-                return ExposureResult(
-                    id, INVALID, "unit must be given, because the experiment is sticky, got none"
-                )
-            row = self.assigned.get(unit)
-            if row is not None:
-                replaced = row.arm in self.config.paused and version >= self.state.revision
-                if row.arm == arm:
-                    return self._add(one, arm, row.probability, STICKY, bool(row.estimated), made)
-                if not replaced:
-                    return ExposureResult(
-                        id,
-                        CONFLICT,
-                        f"unit has arm {self.config.arms[row.arm]!r} already",
-                        self.config.arms[row.arm],
-                    )
-        if is_over:
-            return ExposureResult(id, TOO_OLD, f"version {version} was replaced over a day ago")
-        held = bool(ticket.holdout) and is_held(
-            self.key, id if unit is None else unit, ticket.holdout
-        )
-        if held:
-            p = share if arm in ticket.active else 0.0
-        else:
-            row_of = ticket.rows[ticket.row(context)]
-            p = row_of[arm] if arm < len(row_of) else 0.0
-        if p <= 0:
-            return ExposureResult(
-                id, IMPOSSIBLE_ARM, f"arm {name!r} had probability 0 at version {version}"
-            )
-        estimated = ticket.estimated and not held
-        reason = LOCAL if ticket.winner is None else WINNER
-        before = self.assigned.get(unit) if sticky and unit is not None else None
-        if sticky and unit is not None:
-            self.new_units[unit] = {
-                "unit": unit,
-                "arm": arm,
-                "probability": p,
-                "estimated": estimated,
-                "decision": id,
-                "replaces": None if before is None else before.decision,
-            }
-            self.assigned[unit] = Assigned(unit, arm, p, estimated, id)
-        # Of a unit that had another arm before, the draw depends on the one before.
-        if p < 1 and before is None:
-            draws.arms.append(name)
-            draws.probabilities.append(p)
-        return self._add(one, arm, p, reason, estimated, made, ticket)
+        known = self.logged.get(one.id) or self.rows.get(one.id)
+        try:
+            if known is not None:
+                return self._compare(one, known)
+            if refused:
+                raise Refusal(UNLIKELY, _UNLIKELY)
+            self.rows[one.id] = self._row(one, usable, draws)
+        except Refusal as refusal:
+            return ExposureResult(one.id, *refusal.args)
+        return ExposureResult(one.id, RECORDED)
 
-    def _known(self, one: Exposure, known: Any) -> ExposureResult:
-        """The outcome of an id that has its decision."""
-        name = self.config.arms[known.arm]
-        if name != one.arm:
-            return ExposureResult(
-                one.id, CONFLICT, f"decision {one.id!r} has arm {name!r} already", name
-            )
+    def _compare(self, one: Exposure, known: Any) -> ExposureResult:
+        """The result for an id that has its decision."""
+        arm = self.config.arms[known.arm]
+        if arm != one.arm:
+            raise Refusal(CONFLICT, f"decision {one.id!r} has arm {arm!r} already", arm)
         if differs(known.unit, one.unit):
-            return ExposureResult(
-                one.id, CONFLICT, f"decision {one.id!r} was made for another unit", name
-            )
+            raise Refusal(CONFLICT, f"decision {one.id!r} was made for another unit", arm)
         return ExposureResult(one.id, DUPLICATE)
 
-    def _is_too_old(self, age: float, made: int) -> bool:
-        if age > DAY_SECONDS:
-            return True
-        options = self.config.options
-        if options.window is None:
-            return False
-        return made <= self.swept or is_late(self.head.time, made, options)
+    def _row(self, one: Exposure, usable: Mapping[int, _Usable], draws: Draws) -> NewDecision:
+        """The decision that an exposure becomes."""
+        its = usable.get(one.version)
+        if its is None:
+            raise Refusal(UNKNOWN_VERSION, f"version {one.version} has no valid ticket")
+        made, arm = self._time(one, its), self.places.get(one.arm)
+        if arm is None:
+            raise Refusal(IMPOSSIBLE_ARM, unknown("arm", one.arm, self.config.arms))
+        before = self._assigned(one, arm) if its.sticks else None
+        if before is not None and before.arm == arm:
+            now = self.state.version, self.config.epoch
+            return self._new(one, now, arm, before.probability, before.estimated, STICKY, made)
+        if its.is_over:
+            raise Refusal(TOO_OLD, f"version {one.version} was replaced more than a day ago")
+        ticket, (p, estimated) = its.ticket, self._chance(one, its, arm)
+        if p <= 0:
+            raise Refusal(
+                IMPOSSIBLE_ARM, f"arm {one.arm!r} had probability 0 at version {one.version}"
+            )
+        if its.sticks:
+            self._assign(one, arm, p, estimated, before)
+        # The draw of a unit that had another arm depends on the draw before.
+        if p < 1 and before is None:
+            draws.arms.append(one.arm)
+            draws.probabilities.append(p)
+        reason = LOCAL if ticket.winner is None else WINNER
+        then = ticket.version, ticket.epoch
+        return self._new(one, then, arm, p, estimated, reason, made)
 
-    def _add(
+    def _new(
         self,
         one: Exposure,
+        version: tuple[int, int],
         arm: int,
-        probability: float,
-        reason: str,
+        p: float,
         estimated: bool,
+        reason: str,
         made: int,
-        ticket: Ticket | None = None,
-    ) -> ExposureResult:
-        """Make the row of a decision; without a ticket it repeats an earlier one, and is of the
-        present version."""
-        self.rows[one.id] = NewDecision(
+    ) -> NewDecision:
+        context = None if one.context is None else json.dumps(one.context, separators=(",", ":"))
+        return NewDecision(
             self.session.id,
             one.id,
-            self.state.version if ticket is None else ticket.version,
-            self.config.epoch if ticket is None else ticket.epoch,
+            *version,
             arm,
-            probability,
-            estimated,
+            p,
+            bool(estimated),
             reason,
             one.unit,
             None,
-            None if one.context is None else json.dumps(one.context, separators=(",", ":")),
+            context,
             made,
         )
-        return ExposureResult(one.id, RECORDED)
 
-    def _append(self, state: State, head: Head) -> None:
-        session, rows = self.session, list(self.rows.values())
+    def _time(self, one: Exposure, its: _Usable) -> int:
+        """When the arm was drawn."""
+        options = self.config.options
+        if one.age <= DAY_SECONDS:
+            made = max(self.head.time - int(one.age * 1e6), its.since)
+            if options.window is None:
+                return made
+            # One that is settled already, by its time, would stay pending forever.
+            if made > self.head.swept and not is_late(self.head.time, made, options):
+                return made
+        raise Refusal(TOO_OLD, f"the exposure came {one.age:.0f} s after its decision")
+
+    def _chance(self, one: Exposure, its: _Usable, arm: int) -> tuple[float, bool]:
+        """The probability of the arm, and whether it was estimated."""
+        ticket, who = its.ticket, one.id if one.unit is None else one.unit
+        if ticket.holdout and is_held(self.key, who, ticket.holdout):
+            return its.share if arm in ticket.active else 0.0, False
+        row = ticket.rows[ticket.row(one.context)]
+        return row[arm] if arm < len(row) else 0.0, ticket.estimated
+
+    def _assigned(self, one: Exposure, arm: int) -> Assigned | None:
+        """The arm of a sticky unit, if it has one; it may change only if that is paused."""
+        if one.unit is None:
+            raise Refusal(INVALID, "unit must be given in a sticky experiment, got none")
+        before = self.assigned.get(one.unit)
+        if before is None or before.arm == arm:
+            return before
+        if before.arm in self.config.paused and one.version >= self.state.revision:
+            return before
+        name = self.config.arms[before.arm]
+        raise Refusal(CONFLICT, f"unit {one.unit!r} has arm {name!r} already", name)
+
+    def _assign(
+        self, one: Exposure, arm: int, p: float, estimated: bool, before: Assigned | None
+    ) -> None:
+        """Give a sticky unit its arm."""
+        unit = str(one.unit)
+        self.assigned[unit] = Assigned(unit, arm, p, estimated, one.id)
+        self.new_units[unit] = {
+            "unit": unit,
+            "arm": arm,
+            "probability": p,
+            "estimated": estimated,
+            "decision": one.id,
+            "replaces": None if before is None else before.decision,
+        }
+
+    def _append(self) -> None:
+        session, state, rows = self.session, self.state, list(self.rows.values())
         new_units = [self.new_units[unit] for unit in sorted(self.new_units)]
         if not session.store.sqlite:  # two batches of the same ids must not deadlock
             rows.sort(key=lambda row: row.id)
-        with session.writing() as transaction:  # whole, so that it can be undone
+        with session.writing() as transaction:  # in one piece, so that all of it can be undone
             if new_units and transaction.assign(new_units) < len(new_units):
                 raise Taken
-            added = transaction.add_decisions(
-                rows, session.seed, state.batch, head.time, version=state.version
-            )
+            # A log that has the present version has all earlier ones, too.
+            now = state.batch, self.head.time
+            added = transaction.add_decisions(rows, session.seed, *now, version=state.version)
             if added < len(rows):
                 raise Taken
 
 
 _UNLIKELY = (
-    "the arms of this client don't match the probabilities that it was given, so nothing of it is "
-    "recorded; look for the error in the client, and start it again"
+    "the arms of this client don't match their probabilities, so nothing of it is logged; find the "
+    "error in the client, and start it again"
 )

@@ -14,13 +14,12 @@ from varts._validation import Floats
 from varts.live.audit.export import make_columns, make_table
 from varts.live.audit.follower import DAMAGE, Follower, describe
 from varts.live.core.allocation import (
-    FORGOTTEN,
     HOLDOUT,
     LOCAL,
     STICKY,
     WINNER,
     allocate,
-    members,
+    drawn_in_holdout,
 )
 from varts.live.core.state import State
 from varts.live.errors import StoreError
@@ -193,7 +192,10 @@ class Past:
             if self.seen is None:
                 self.seen = allocate(self.seed, self._state())
             out = np.zeros(self.K)
-            if row.reason == HOLDOUT or (row.reason == LOCAL and self._is_held(row)):
+            config = self._state().config
+            if row.reason == HOLDOUT or (
+                row.reason == LOCAL and drawn_in_holdout(self.seed, config, row)
+            ):
                 out[self.seen.active] = 1 / len(self.seen.active)
             else:
                 context = None if row.context is None else json.loads(row.context)
@@ -204,16 +206,6 @@ class Past:
                 f"{describe(error)}"
             ) from None
         return out
-
-    def _is_held(self, row: Any) -> bool:
-        """Whether an arm that a client drew was drawn in the holdout."""
-        config = self._state().config
-        if not config.options.holdout:
-            return False
-        who = row.id if row.unit is None else row.unit
-        if row.unit is not None and who.startswith(FORGOTTEN):  # only the probability says
-            return bool(row.probability == 1 / len(config.active))
-        return members(self.seed, config, [who])[0]
 
     def _check_contexts(self, row: Any) -> None:
         """Refuse decisions whose probabilities depend on forgotten contexts."""

@@ -36,8 +36,8 @@ from varts.live.core.allocation import (
     Allocation,
     Choice,
     allocate,
+    drawn_in_holdout,
     features_by_id,
-    members,
 )
 from varts.live.core.events import EXPIRED, MISSING, REPAIR, REWARD, VOID
 from varts.live.core.state import Config, State
@@ -200,23 +200,13 @@ class Replay:
         """The arm that a client drew, with the probability that it had."""
         self.allocation = self.allocation or allocate(self.seed, self.state)
         config, arm = self.state.config, decision.arm
-        held = False
-        if config.options.holdout:
-            share = self.allocation.share if arm not in config.paused else 0.0
-            who = decision.id if decision.unit is None else decision.unit
-            # Which side a forgotten unit was on, only the probability says.
-            held = (
-                decision.probability == share
-                if _is_forgotten(decision)
-                else members(self.seed, config, [who])[0]
-            )
-            if held:
-                return arm, share
-        made = self._rows.get(decision.context)
-        if made is None:
-            made = self.allocation.chances_for([_context(decision)])[0].tolist()
-            self._rows[decision.context] = made
-        return arm, made[arm]
+        if drawn_in_holdout(self.seed, config, decision):
+            return arm, 0.0 if arm in config.paused else self.allocation.share
+        chances = self._rows.get(decision.context)
+        if chances is None:
+            chances = self.allocation.chances_for([_context(decision)])[0].tolist()
+            self._rows[decision.context] = chances
+        return arm, chances[arm]
 
 
 def _context(decision: Made) -> Any:

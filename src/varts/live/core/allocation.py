@@ -137,6 +137,19 @@ def holdout_mark(seed: int, config: Config, decision: Any) -> dict[str, bool]:
     return {} if held is None else {"held": held}
 
 
+def drawn_in_holdout(seed: int, config: Config, decision: Any) -> bool:
+    """Whether a client drew an arm in the holdout, given the configuration at that version.
+
+    If the unit was forgotten, only the probability says so.
+    """
+    if not config.options.holdout:
+        return False
+    who = decision.id if decision.unit is None else decision.unit
+    if decision.unit is not None and who.startswith(FORGOTTEN):
+        return bool(decision.probability == 1 / len(config.active))
+    return members(seed, config, [who])[0]
+
+
 def members(seed: int, config: Config, who: Sequence[str]) -> list[bool]:
     """Which of these units, or of the ids of decisions without one, are in the holdout."""
     share = config.options.holdout
