@@ -297,9 +297,11 @@ class _Socket:
         self._users += 1
         return io.BufferedReader(_Incoming(self), PIECE)
 
-    def leave(self) -> None:
-        """Close it in this process only."""
+    def abandon(self) -> None:
+        """Close it, whoever uses it: in the child of a fork, or at the end of a thread."""
         self._raw.close()
+
+    __del__ = abandon
 
     def close(self) -> None:
         """Close it as soon as nobody reads from it any more."""
@@ -509,7 +511,7 @@ class _Service:
     def forget(self) -> None:
         """Leave all connections to the parent, in the child of a fork."""
         for one in list(self._sockets):
-            one.leave()
+            one.abandon()
         self._kept, self._sockets = _Kept(), weakref.WeakSet()
 
 
@@ -702,6 +704,7 @@ class _Outbox:
         self._on_result, self._on_recorded = on_result, on_recorded
         self._parts: deque[tuple[str, list[_Written]]] = deque()  # of the batch that is under way
         self._sending = 0  # items in it
+        self._marked = 0  # markers in the queue
         self._markers: list[threading.Event] = []  # to be set after it
         self._unlogged = _Recent(most)  # ids whose rewards the service would refuse
         self._is_full = False
@@ -710,7 +713,7 @@ class _Outbox:
     @property
     def waiting(self) -> int:
         """How many decisions and rewards the service doesn't have yet."""
-        return len(self.queue) + self._sending
+        return len(self.queue) + self._sending - self._marked
 
     @property
     def is_empty(self) -> bool:
@@ -745,6 +748,8 @@ class _Outbox:
     def mark(self) -> threading.Event:
         """Return what is set once the service has, or has refused, all that waits now."""
         marker = threading.Event()
+        with self._lock:
+            self._marked += 1
         self.queue.append(marker)
         return marker
 
@@ -794,6 +799,8 @@ class _Outbox:
             item = self.queue[0]
             if isinstance(item, threading.Event):
                 self._markers.append(self.queue.popleft())
+                with self._lock:
+                    self._marked -= 1
                 continue
             kind, text = _KINDS[type(item)], _write(item)
             size = len(text) + 32  # the age included
