@@ -1,6 +1,6 @@
 // Compiled, not run, by tests/client/test_javascript.py: what a program may write, and what not.
-import { Experiment, VartsError, newId } from "./varts.js";
-import type { Decision, Result } from "./varts.js";
+import { Experiment, LocalExperiment, VartsError, newId } from "./varts.js";
+import type { Decision, LocalDecision, LocalStats, Result } from "./varts.js";
 
 const settings = { url: "https://varts.example.com", token: "varts_...", deadline: 500 };
 const price = new Experiment("price", { ...settings, default: "9" });
@@ -18,6 +18,19 @@ async function visit(): Promise<void> {
   await price.close({ deadline: 1000 });
 }
 
+const local = new LocalExperiment("price", { ...settings, fallback: "9", refreshMs: 500 });
+
+async function serve(): Promise<LocalStats> {
+  await local.ready({ deadline: 2000 });
+  const made: LocalDecision = local.decide({ unit: "user-42", id: newId(), context: { eu: true } });
+  const isSent: boolean = local.reward(made.id, 11.7, { metrics: { refund: 0 }, key: "order" });
+  const receipt: string | undefined = await local.receipt(made.id);
+  if (isSent && made.reason !== "fallback") local.reward(made.id, 1, receipt ? { receipt } : {});
+  await local.flush({ deadline: 1000 });
+  await local.close();
+  return local.stats();
+}
+
 function explain(error: unknown): string {
   return error instanceof VartsError ? `${error.kind} ${error.status} ${error.request ?? ""}` : "";
 }
@@ -32,5 +45,9 @@ void price.reward("id", "11.7");
 const reason: Decision["reason"] = "chance";
 // @ts-expect-error the name can't change
 price.name = "banner";
+// @ts-expect-error a local experiment needs an arm to fall back to
+new LocalExperiment("price", { url: "https://varts.example.com" });
+// @ts-expect-error the arm is the service's
+local.decide().arm = "9";
 
-export { explain, reason, visit };
+export { explain, reason, serve, visit };

@@ -103,5 +103,81 @@ export class Experiment {
   close(options?: CallOptions): Promise<void>;
 }
 
+export interface LocalSettings {
+  /** The service's address: https://host, or http:// on this machine. */
+  url: string;
+  /** A token; leave it out for a service that was started without. */
+  token?: string;
+  /** Whether the token is a public one, which may be in a web page. */
+  isPublic?: boolean;
+  /** The arm of decisions that are made without valid probabilities from the service. */
+  fallback: string;
+  /** Milliseconds after which to ask for new probabilities; by default the service says when. */
+  refreshMs?: number;
+  /** Milliseconds between two reports, 1,000 by default; a full request is sent at once. */
+  flushMs?: number;
+  /**
+   * How many decisions and rewards may wait for the service: 100,000 by default. Further decisions
+   * are made and not logged.
+   */
+  mostWaiting?: number;
+  /** Used instead of the global one. */
+  fetch?: typeof fetch;
+}
+
+export interface LocalDecision {
+  readonly id: string;
+  readonly arm: string;
+  /** That of its draw. */
+  readonly probability: number;
+  /** The version of the experiment that the probability is from; 0 for a fallback. */
+  readonly version: number;
+  /** "sticky" if the unit has had this arm before. */
+  readonly reason: "local" | "sticky" | "winner" | "fallback";
+}
+
+export interface LocalRewardOptions {
+  metrics?: Record<string, number>;
+  key?: string;
+  /** The decision's, if another page made it; with a public token. */
+  receipt?: string;
+}
+
+export interface LocalStats {
+  /** Decisions and rewards that wait for the service. */
+  waiting: number;
+  /** Decisions that the service has. */
+  recorded: number;
+  /** Rewards that the service has. */
+  rewarded: number;
+  /** Decisions and rewards that were not sent, because too many waited or it was closed. */
+  dropped: number;
+  /** Decisions and rewards that the service refused, by status. */
+  refused: Record<string, number>;
+  /** The version of the probabilities; null before the first. */
+  version: number | null;
+  /** Milliseconds since the service confirmed them; null before the first. */
+  age: number | null;
+}
+
+/** One experiment that decides here, and reports decisions and rewards in the background. */
+export class LocalExperiment {
+  constructor(name: string, settings: LocalSettings);
+  readonly name: string;
+  /** Wait for the first probabilities; an error if the service refuses, or doesn't answer in time. */
+  ready(options?: CallOptions): Promise<void>;
+  /** Never waits, and never throws because of the service. */
+  decide(asked?: Asked): LocalDecision;
+  /** Whether it will be sent: false if the decision isn't logged, or too many rewards wait. */
+  reward(id: string, value: number, options?: LocalRewardOptions): boolean;
+  /** With a public token: send the decision, and return what its rewards need on a later page. */
+  receipt(id: string, options?: CallOptions): Promise<string | undefined>;
+  /** Send the decisions and rewards that wait for the service; an error if it doesn't answer. */
+  flush(options?: CallOptions): Promise<void>;
+  /** The same at the end of a program; warns instead of throwing, and stops the timers. */
+  close(options?: CallOptions): Promise<void>;
+  stats(): LocalStats;
+}
+
 /** A random UUID, also on pages without https. */
 export function newId(): string;

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from itertools import product
 
 import pytest
 
@@ -17,6 +18,26 @@ pytestmark = pytest.mark.no_cover
 FOLDER = ROOT / "clients" / "js"
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
+
+
+LOCAL_CELLS = {
+    "features": {"country": ["NL", "BE"], "phone": ["True", "False", "missing"]},
+    "holdout": 0.2,
+    "hash_units": False,
+}
+
+
+def teach(exp):
+    """Reward arms differently by country, so that the probabilities of cells differ."""
+    kinds = product(("NL", "BE", "FR"), (True, False, None))
+    contexts = [dict(zip(LOCAL_CELLS["features"], kind, strict=True)) for kind in kinds] * 5
+    for i in range(10):
+        made = exp.decide_many(contexts=contexts)
+        paid = [
+            float((one.arm == "red") == (known["country"] == "NL")) + (7 * j + 3 * i) % 11
+            for j, (one, known) in enumerate(zip(made, contexts, strict=True))
+        ]
+        exp.reward_many(zip([one.id for one in made], paid, strict=True))
 
 
 @needs_node
@@ -37,6 +58,12 @@ def test_the_javascript_client(tmp_path):
         for known, kind in (("device", ["phone", "desk"]), ("visits", "number")):
             bounded = {"clip": (0, 10), "features": {known: kind}}
             varts.open(f"banner-by-{known}", ["red", "blue"], **bounded, **given).close()
+        varts.open("local", ["red", "blue"], **given).close()
+        varts.open("local-again", ["red", "blue"], **given).close()
+        varts.open("local-sticky", ["red", "blue"], sticky=True, **given).close()
+        with varts.open("local-cells", ["red", "blue"], **given, **LOCAL_CELLS) as cells:
+            teach(cells)
+        varts.open("banner-local", ["red", "blue"], clip=(0, 10), **given).close()
         known = {"VARTS_URL": service.address, "VARTS_TOKEN": secret}
         done = subprocess.run(
             [NODE, "--test", "--test-reporter=tap", "varts.test.js"],
@@ -46,27 +73,32 @@ def test_the_javascript_client(tmp_path):
             text=True,
             timeout=120,
         )
-        example = subprocess.run(
-            [NODE, "--input-type=module", "--eval", example_of_readme()],
-            cwd=FOLDER,
-            env={**os.environ, **known},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-    assert re.fullmatch(r"the price is (9|12|15) \(\w+\)\ntrue\nfalse\n", example.stdout), example
+        printed = [
+            subprocess.run(
+                [NODE, "--input-type=module", "--eval", program],
+                cwd=FOLDER,
+                env={**os.environ, **known},
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            for program in programs_of_readme()
+        ]
+    asked, local = (one.stdout for one in printed)
+    assert re.fullmatch(r"the price is (9|12|15) \(\w+\)\ntrue\nfalse\n", asked), printed
+    assert re.match(r"the price is (9|12|15), with probability 0\.\d+\n{", local), printed
+    assert "recorded: 1,\n  rewarded: 1," in local
     assert done.returncode == 0, done.stdout
     text = (FOLDER / "varts.test.js").read_text()
     written = text.count("\ntest(")
     assert int(re.search(r"^# pass (\d+)$", done.stdout, re.M)[1]) > written
 
 
-def example_of_readme():
-    """The first program of the README."""
+def programs_of_readme():
+    """The two complete programs of the README."""
     text = (FOLDER / "README.md").read_text()
-    program = re.search(r"```js\n(.*?)```", text, re.S)[1]
-    assert 'from "./varts.js"' in program
-    return program
+    blocks = re.findall(r"```js\n(.*?)```", text, re.S)
+    return [block for block in blocks if 'from "./varts.js"' in block]
 
 
 COMPILER = ROOT / ".typescript" / "node_modules" / "typescript" / "bin" / "tsc"
@@ -100,5 +132,10 @@ def test_types_and_code_name_the_same():
     assert re.findall(names, code, re.M) == sorted(
         re.findall(names, types, re.M), key=lambda name: code.index(f" {name}")
     )
-    methods = {name for name in re.findall(r"^  async (\w+)\(", code, re.M) if name[0] != "_"}
-    assert methods == set(re.findall(r"^  (\w+)\([^;]*Promise", types, re.M))
+    for name in ("Experiment", "LocalExperiment"):
+        body, declared = (
+            re.search(rf"^export class {name} {{$(.*?)^}}$", text, re.M | re.S)[1]
+            for text in (code, types)
+        )
+        methods = {name for name in re.findall(r"^  async (\w+)\(", body, re.M) if name[0] != "_"}
+        assert methods == set(re.findall(r"^  (\w+)\([^;]*Promise", declared, re.M))
