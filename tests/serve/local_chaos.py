@@ -210,8 +210,9 @@ class Misfortunes:
 
 def schedule_of(misfortunes, rng):
     """So many misfortunes, in random order, each at least once."""
-    names = [name for name, times in MISFORTUNES.items() for _ in range(times)]
-    chosen = [*MISFORTUNES, *names * (misfortunes // len(names) + 1)][:misfortunes]
+    weights = list(MISFORTUNES.values())
+    others = rng.choices(list(MISFORTUNES), weights, k=misfortunes - len(MISFORTUNES))
+    chosen = [*MISFORTUNES, *others]
     rng.shuffle(chosen)
     return chosen
 
