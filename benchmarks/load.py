@@ -19,6 +19,7 @@ WARM_UP = 0.5  # seconds that do not count
 BATCH = 100
 LOCAL_BATCH = 1_000  # what a client sends at a time
 REFRESHED = 50  # batches between two requests for an allocation
+BUSY, BUSY_SECONDS = b"503", 0.02  # a request that is refused for now is sent again after these
 REFUSED = 0.05  # of the rewards, where some are refused
 LOOK_SECONDS = 1.0  # between two looks at a page that is open
 
@@ -88,12 +89,21 @@ def ask_local(target, number):
         ids = [f"{client}-{i}-{j}" for j in range(LOCAL_BATCH)]
         exposures = [{"id": id, "arm": arm, **shown} for id, arm in zip(ids, arms, strict=True)]
         sent = {"client": client, "tickets": [allocation["ticket"]], "exposures": exposures}
-        _, body = yield target.request("POST", f"{experiment}/exposures", sent), 0.0, 0
+        body = yield from insist(target.request("POST", f"{experiment}/exposures", sent), 0)
         if body.count(b'"recorded"') != LOCAL_BATCH:
             raise RuntimeError(f"not all exposures were recorded: {body[:500]!r}")
-        rewards = [{"id": id, "value": rng.gauss(0, 1)} for id in ids]
-        sent = {"rewards": rewards}
-        yield target.request("POST", f"{experiment}/rewards", sent), 0.0, LOCAL_BATCH
+        sent = {"rewards": [{"id": id, "value": rng.gauss(0, 1)} for id in ids]}
+        yield from insist(target.request("POST", f"{experiment}/rewards", sent), LOCAL_BATCH)
+
+
+def insist(request, items):
+    """Send a request until the service has room for it; its body is returned."""
+    pause = 0.0
+    while True:
+        head, body = yield request, pause, items
+        if head[9:12] != BUSY:
+            return body
+        pause = BUSY_SECONDS
 
 
 def ask_nothing(target, number):
@@ -137,7 +147,7 @@ class Tally:
     def note(self, asked, answered, status, items):
         if self.begin <= asked and answered <= self.end:
             self.times.append(answered - asked)
-            self.items += items
+            self.items += items if status == "200" else 0
             self.statuses[status] += 1
 
 
