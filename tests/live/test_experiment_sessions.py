@@ -9,6 +9,7 @@ from the log.
 Mutants at the end of the file show that the model notices.
 """
 
+import itertools
 import random
 import secrets
 import sys
@@ -34,6 +35,7 @@ from hypothesis.stateful import (
 import varts
 from tests.live.conformance import START, Clock, log_of
 from tests.live.diaries import contents, restore
+from tests.live.local_client import LocalClient
 from tests.live.loops import effects_of, stored_units
 from varts.live import (
     DecisionConflict,
@@ -41,6 +43,7 @@ from varts.live import (
     ExpiredDecision,
     InvalidReward,
     LiveError,
+    NotLocal,
     RewardConflict,
     Store,
     StoreError,
@@ -117,6 +120,13 @@ RESTORED = (
 
 class Broken(Exception):  # noqa: N818
     """Thrown into a transaction."""
+
+
+class _Drawn:
+    """A sticky unit's arm that a client drew."""
+
+    def __init__(self, arm):
+        self.arm = arm
 
 
 class Sessions(RuleBasedStateMachine):
@@ -409,6 +419,67 @@ class Sessions(RuleBasedStateMachine):
                 if d.id not in self.decisions:
                     self.remember(new[d.id], d)
                 assert d == self.decisions[d.id]
+
+    # ------------------------------------------------------------------ local decisions
+
+    @rule(who=WHO, units=st.lists(UNITS, min_size=1, max_size=4), pick=PICK, seconds=SECONDS)
+    def draw(self, who, units, pick, seconds):
+        """A client draws arms from an allocation, and another process gets them later."""
+        try:
+            allocation = self.processes[who].allocation()
+        except ExperimentStopped:
+            assert self.stopped and self.winner is None
+            return self.follow()
+        except NotLocal:
+            assert self.featured and self.winner is None  # one of the features is a number
+            return self.follow()
+        sticks = self.options["sticky"] and self.winner is None
+        if sticks:
+            units = [unit or f"guest {self.number + i}" for i, unit in enumerate(units)]
+        client = LocalClient(allocation, pick)
+        client.count = itertools.count(self.number)
+        drawn = [client.decide(unit) for unit in units]
+        if self.featured:
+            drawn = [one | {"context": context_of(one["id"])} for one in drawn]
+        made = self.clock.now
+        self.number += len(units)
+        self.time_passes(seconds)
+        sent = [one | {"age": float(seconds)} for one in drawn]
+        exp, expected, kept = self.processes[1 - who], [], dict(self.assigned)
+        for unit, one in zip(units, drawn, strict=True):
+            before = kept.get(unit) if sticks else None
+            if before is not None and before.arm not in (*self.paused, one["arm"]):
+                expected.append("conflict")
+            else:
+                expected.append("recorded")
+                kept[unit] = before if before and before.arm == one["arm"] else _Drawn(one["arm"])
+        if self.options["window"] is not None and seconds > self.options["window"]:
+            expected = ["too-old"] * len(units)
+        found = exp.record_exposures(sent, [allocation.ticket], "client")
+        self.follow()
+        assert [one.status for one in found] == expected
+        for unit, one, status in zip(units, drawn, expected, strict=True):
+            if status == "recorded":
+                (d,) = exp.decide_many(None, [one["id"]], **self.contexts([one["id"]]))
+                self.follow()
+                assert d.arm == one["arm"] and d.version <= self.version
+                self.remember_drawn(unit, d, client, made)
+
+    def remember_drawn(self, unit, d, client, made):
+        """A decision that a client made."""
+        before = self.assigned.get(unit) if self.options["sticky"] else None
+        if self.winner is not None:
+            assert (d.arm, d.probability, d.reason) == (self.winner, 1.0, "winner")
+        elif before is not None and before.arm == d.arm:
+            assert (d.probability, d.reason) == (before.probability, "sticky")
+        else:
+            given = client.probabilities(d.id if unit is None else unit)
+            assert (d.probability, d.reason) == (given[self.arms.index(d.arm)], "local")
+            if self.options["sticky"] and unit is not None:
+                self.assigned[unit] = d
+        self.decisions[d.id], self.times[d.id], self.epochs[d.id] = d, made, self.epoch
+        self.units[d.id] = self.named[d.id] = unit
+        self.sides[d.id] = None if d.reason == "winner" else unit or d.id
 
     # ------------------------------------------------------------------ fallbacks
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from varts._validation import Floats
 from varts.checks.finding import OK, WARNING, Finding, plural, too_few
@@ -58,7 +57,8 @@ class Ratio:
 
 def log_average(log_wealth: Floats) -> float:
     """The logarithm of the average over all bets, given the logarithm of each."""
-    return float(special.logsumexp(log_wealth) - np.log(log_wealth.size))
+    largest = log_wealth.max()
+    return float(largest + np.log(np.exp(log_wealth - largest).mean()))
 
 
 @dataclass
@@ -94,14 +94,8 @@ class Bets:
             return
         self.arms |= {name: len(self.arms) + at for at, name in enumerate(new)}
         self.K = max(self.K, len(self.arms))
-        none, total = np.zeros(len(new)), self.less.sum(axis=0)
-        self.before = np.concatenate([self.before, none + self.decisions])
-        self.began = np.concatenate([self.began, np.tile(total, (len(new), 1))])
-        self.chosen, self.counted, self.weights = (
-            np.concatenate([old, none]) for old in (self.chosen, self.counted, self.weights)
-        )
-        none = np.zeros((len(new), BETS.size))
-        self.more, self.less = (np.concatenate([old, none]) for old in (self.more, self.less))
+        total = np.tile(self.less.sum(axis=0), (len(new), 1))
+        self._grow(np.full(len(new), float(self.decisions)), total)
 
     def add(self, names: list[str], p: Floats) -> None:
         """Add decisions.
@@ -119,28 +113,41 @@ class Bets:
                 first[at] = True
                 before.append(self.decisions + at + 1)
             arm[at] = self.arms[name]
-        size = len(self.arms)
-
-        def total(old: Floats, new: Floats) -> Floats:
-            added = np.bincount(arm, new, minlength=size)
-            return np.asarray(added + np.concatenate([old, np.zeros(size - old.size)]))
-
         # An arm's bet to be chosen more often begins after its first decision: before that, it may
         # not have been there.
-        self.before = np.concatenate([self.before, before])
-        self.began = np.concatenate([self.began, np.zeros((len(before), BETS.size))])
+        counted, weights = ~first, 1 / p[:, None]
+        columns = np.concatenate(
+            [
+                np.ones((len(names), 1)),
+                np.where(
+                    counted[:, None], np.concatenate([np.ones_like(weights), weights], 1), 0.0
+                ),
+                np.where(counted[:, None], np.log1p(BETS * (weights - 1)), 0.0),
+                np.log1p(BETS * (weights / (self.K - 1) - 1)),
+            ],
+            axis=1,
+        )
+        size, width = len(self.arms), columns.shape[1]
+        places = arm[:, None] * width + np.arange(width)
+        added = np.bincount(places.ravel(), columns.ravel(), size * width).reshape(size, width)
+        self._grow(np.array(before), np.zeros((len(before), BETS.size)))
         self.decisions += len(names)
-        self.chosen = total(self.chosen, np.ones(len(names)))
-        self.counted = total(self.counted, 1.0 - first)
-        self.weights = total(self.weights, np.where(first, 0.0, 1 / p))
-        won = [np.where(first, 0.0, np.log1p(bet * (1 / p - 1))) for bet in BETS]
-        self.more = np.stack(
-            [total(old, new) for old, new in zip(self.more.T, won, strict=True)], 1
-        )
-        won = [np.log1p(bet * (1 / (p * (self.K - 1)) - 1)) for bet in BETS]
-        self.less = np.stack(
-            [total(old, new) for old, new in zip(self.less.T, won, strict=True)], 1
-        )
+        self.chosen = self.chosen + added[:, 0]
+        self.counted = self.counted + added[:, 1]
+        self.weights = self.weights + added[:, 2]
+        self.more = self.more + added[:, 3 : 3 + BETS.size]
+        self.less = self.less + added[:, 3 + BETS.size :]
+
+    def _grow(self, before: Floats, began: Floats) -> None:
+        """Make room for new arms, whose bets begin after so many decisions and bets on less."""
+        none, no_bets = np.zeros(len(before)), np.zeros((len(before), BETS.size))
+        self.before = np.concatenate([self.before, before])
+        self.began = np.concatenate([self.began, began])
+        self.chosen = np.concatenate([self.chosen, none])
+        self.counted = np.concatenate([self.counted, none])
+        self.weights = np.concatenate([self.weights, none])
+        self.more = np.concatenate([self.more, no_bets])
+        self.less = np.concatenate([self.less, no_bets])
 
     def log_wealth(self) -> Floats:
         """What the bets of every arm have become: those on more, then those on less."""

@@ -212,9 +212,17 @@ def record_exposures(session: Session, sent: Sequence[Sent]) -> list[ExposureRes
 
 
 def _read_tickets(session: Session, texts: Sequence[str]) -> dict[int, Ticket]:
-    """The valid tickets, by version."""
-    found = (read_ticket(session.seed, session.name, text) for text in texts)
-    return {ticket.version: ticket for ticket in found if ticket is not None}
+    """The valid tickets, by version.
+
+    After a restore there may be two of one version, and nobody knows which of them an exposure is
+    from. Then neither is used.
+    """
+    found: dict[int, list[Ticket]] = {}
+    for text in dict.fromkeys(texts):
+        ticket = read_ticket(session.seed, session.name, text)
+        if ticket is not None:
+            found.setdefault(ticket.version, []).append(ticket)
+    return {version: tickets[0] for version, tickets in found.items() if len(tickets) == 1}
 
 
 class _Usable(NamedTuple):
@@ -286,13 +294,14 @@ class _Recorder:
                 drawn.append((who, draws))
         if not self.looks_up and len(self.rows) < len(self.results):
             return False
-        likely = [clients.test(*one) for one in drawn]
-        if not all(likely):
+        tested = [clients.test(*one) for one in drawn]
+        if None in tested:
             raise Unlikely
         if self.rows:
             self._append()
-        for one in drawn:
-            clients.count(*one)
+        for one in tested:
+            if one is not None:
+                clients.keep(one)
         return True
 
     def _usable(self, tickets: Mapping[int, Ticket]) -> dict[int, _Usable]:

@@ -7,7 +7,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from copy import deepcopy
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,27 +45,34 @@ class Clients:
         with self._lock:
             return client in self._bets and self._bets[client] is None
 
-    def test(self, client: Any, draws: Draws) -> bool:
-        """Whether these draws, after those so far, are likely enough; if not, the client is refused
-        from now on.
+    def test(self, client: Any, draws: Draws) -> Tested | None:
+        """The evidence after these draws, to be kept once they are recorded; None if it is too
+        much. Then the client is refused from now on.
 
         Args:
             client: Names the client and the experiment.
             draws: What it drew.
         """
         with self._lock:
-            bets = deepcopy(self._find(client))
-            return self._is_likely(client, bets, draws)
+            before = self._find(client)
+            after = None if before is None else _added(before, draws)
+            if before is None or after is None:
+                self._bets[client] = None
+                return None
+        return Tested(client, draws, before, after)
 
-    def count(self, client: Any, draws: Draws) -> None:
+    def keep(self, tested: Tested) -> None:
         """Count draws that were recorded.
 
         Args:
-            client: Names the client and the experiment.
-            draws: What it drew.
+            tested: The result of `test`.
         """
         with self._lock:
-            self._is_likely(client, self._find(client), draws)
+            now = self._find(tested.client)
+            if now is tested.before:
+                self._bets[tested.client] = tested.after
+            elif now is not None:  # others of the same client were recorded meanwhile
+                self._bets[tested.client] = _added(now, tested.draws)
 
     def _find(self, client: Any) -> Bets | None:
         from varts.checks.ratio import Bets  # imports polars
@@ -77,11 +84,27 @@ class Clients:
             self._bets.popitem(last=False)
         return self._bets[client]
 
-    def _is_likely(self, client: Any, bets: Bets | None, draws: Draws) -> bool:
-        if bets is not None:
-            bets.expect(draws.known)
-            bets.add(draws.arms, np.array(draws.probabilities))
-            if bets.log_e_value < math.log(ALARM):
-                return True
-        self._bets[client] = None
-        return False
+
+class Tested(NamedTuple):
+    """Draws that are likely enough.
+
+    Args:
+        client: The client.
+        draws: What it drew.
+        before: The evidence before that.
+        after: The evidence after that.
+    """
+
+    client: Any
+    draws: Draws
+    before: Bets
+    after: Bets
+
+
+def _added(bets: Bets, draws: Draws) -> Bets | None:
+    """The evidence with some more draws; None if it is too much."""
+    after = copy(bets)  # its arrays are replaced, never changed
+    after.arms = dict(bets.arms)
+    after.expect(draws.known)
+    after.add(draws.arms, np.array(draws.probabilities))
+    return after if after.log_e_value < math.log(ALARM) else None
