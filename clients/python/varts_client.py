@@ -166,6 +166,9 @@ def _printable(text: str) -> str:
 
 
 def _check_text(name: str, value: Any) -> str:
+    if type(value) is str and 0 < len(value) <= LONGEST_TEXT and value.isascii():
+        if "\0" not in value:
+            return value
     rule = f"{name} must be text of 1 to {LONGEST_TEXT} characters"
     if not isinstance(value, str):
         raise TypeError(f"{rule}, got {_abbreviate(value)}")
@@ -181,6 +184,8 @@ def _check_text(name: str, value: Any) -> str:
 
 
 def _check_number(name: str, value: Any) -> float:
+    if type(value) is float and math.isfinite(value):
+        return value
     number = math.nan
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         with suppress(OverflowError, ValueError):  # too large for a float, or a signalling NaN
@@ -206,9 +211,13 @@ def _check_count(name: str, value: Any) -> int:
 
 def _plain_context(context: Any) -> dict[str, Any]:
     """Return a context as JSON can have it; a number that is NaN is a missing one."""
-    if not isinstance(context, Mapping):
-        raise TypeError(f'context must be like {{"country": "NL"}}, got {_abbreviate(context)}')
+    _check_context(context)
     return {_check_text("context", name): _plain(name, value) for name, value in context.items()}
+
+
+def _check_context(context: Any) -> None:
+    if type(context) is not dict and not isinstance(context, Mapping):
+        raise TypeError(f'context must be like {{"country": "NL"}}, got {_abbreviate(context)}')
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -664,7 +673,7 @@ class _Fallback(NamedTuple):
 
 class _Reward(NamedTuple):
     id: str
-    text: str
+    fields: dict[str, Any]
 
 
 EXPOSURES, FALLBACKS, REWARDS = "exposures", "fallbacks", "rewards"
@@ -885,7 +894,7 @@ class _Outbox:
 def _write(item: _Exposure | _Fallback | _Reward) -> str:
     """Return an item as the service reads it; an exposure without its age, which comes last."""
     if isinstance(item, _Reward):
-        return item.text
+        return _encode(item.fields)
     made = item.decision
     fields: dict[str, Any] = {"id": made.id, "arm": made.arm}
     if item.unit is not None:
@@ -1004,7 +1013,7 @@ class _Allocation:
         if len(active) != len(self.arms):
             raise ValueError("active must have an entry per arm")
         wanted = body["context"]
-        self.wanted = None if wanted is None else tuple(_check_texts("context", wanted))
+        self.wanted = () if wanted is None else tuple(_check_texts("context", wanted))
         winner = body["winner"]
         self.features: list[tuple[str, dict[str, int]]] = []
         if winner is not None:
@@ -1061,7 +1070,7 @@ class _Allocation:
 class _Nothing:
     """No allocation."""
 
-    until, is_plain, version = -math.inf, False, None
+    until, is_plain, version, wanted = -math.inf, False, None, None
 
 
 def _word(value: Any) -> str:
@@ -1199,10 +1208,7 @@ class _Local:
                 ),
             )
             item = _new(_Exposure, (made, None, None, now, allocation, None))
-            if len(self._queue) < self._crowd:
-                self._queue.append(item)
-            else:
-                self._add(item)
+            self._add(item)
             return made
         return self._decide(allocation, now, unit, context, id)
 
@@ -1239,8 +1245,9 @@ class _Local:
     ) -> _Exposure:
         shares = allocation.shares(id if unit is None else unit, context)
         if not allocation.is_sticky:
-            made = Decision(id, *shares.tails[bisect_right(shares.edges, self._random())])
-            return _Exposure(made, unit, context, now, allocation)
+            tail = shares.tails[bisect_right(shares.edges, self._random())]
+            made = _new(Decision, (id, *tail))
+            return _new(_Exposure, (made, unit, context, now, allocation, None))
         if unit is None:
             raise ValueError(f"unit must be given, because experiment {self.name!r} is sticky")
         found = self._units.get(unit)
@@ -1261,18 +1268,21 @@ class _Local:
 
     def _pick(self, allocation: Any, context: Any) -> dict[str, Any] | None:
         """Return the part of a context that the service wants."""
-        plain = _plain_context(context)
-        if not isinstance(allocation, _Allocation):
-            return None
-        wanted = allocation.wanted or ()
-        unknown = plain.keys() - set(wanted)
-        if unknown and "context" not in self._warned:
-            self._warned.add("context")
-            names = ", ".join(sorted(map(_abbreviate, unknown)))
-            logger.warning("experiment %r has no feature %s: it's ignored", self.name, names)
+        _check_context(context)
+        wanted = allocation.wanted
         if not wanted:
-            return None
-        return {name: plain[name] for name in wanted if name in plain}
+            picked = {}
+        else:
+            picked = {name: _plain(name, context[name]) for name in wanted if name in context}
+        if len(picked) < len(context) and wanted is not None:
+            self._warn_of_unknown(context.keys() - picked.keys())
+        return picked if wanted else None
+
+    def _warn_of_unknown(self, names: Iterable[Any]) -> None:
+        if "context" not in self._warned:
+            self._warned.add("context")
+            shown = ", ".join(sorted(map(_abbreviate, names)))
+            logger.warning("experiment %r has no feature %s: it's ignored", self.name, shown)
 
     def _no_allocation(self) -> VartsError:
         if self._refusal is not None:
@@ -1302,9 +1312,12 @@ class _Local:
                 counts once.
         """
         fields = _reward_fields(id, value, metrics, key)
-        self._add(_Reward(fields["id"], _encode(fields)))
+        self._add(_new(_Reward, (fields["id"], fields)))
 
     def _add(self, item: Any) -> None:
+        if len(self._queue) < self._crowd:
+            self._queue.append(item)
+            return
         if not self._outbox.add(item) or len(self._queue) < self._crowd or self._is_paused:
             return
         if not self._wake.is_set():
@@ -1860,7 +1873,7 @@ class Experiment:
             if text in found[1]:
                 return False
             found[1].add(text)
-            self._outbox.add(_Reward(reward["id"], text))
+            self._outbox.add(_Reward(reward["id"], reward))
             return True
 
     def _sent(self, item: _Fallback, result: dict) -> None:

@@ -770,7 +770,7 @@ BAD_CALLS = [
 @pytest.mark.parametrize("at", range(len(BAD_CALLS)))
 def test_wrong_arguments_are_refused_at_once(at):
     call, message = BAD_CALLS[at]
-    exp = offline()
+    exp = offline(context=["a"])
     with pytest.raises((TypeError, ValueError)) as caught:
         call(exp)
     assert str(caught.value).startswith(message)
@@ -1097,7 +1097,7 @@ def test_asking_for_every_decision(running, price):
     assert [one.id for one in exp.decide_many(["ann", None], ["a", "b"])] == ["a", "b"]
     with pytest.raises(VartsError) as caught:
         exp.decide(context={"country": "NL"})
-    assert caught.value.status == 422 and caught.value.kind == "invalid"
+    assert caught.value.status == 422 and caught.value.kind == "refused"
     for given in ({"units": 2, "ids": ["a"]}, {"units": [None], "contexts": []}):
         with pytest.raises(ValueError, match="must be one per unit"):
             exp.decide_many(**given)
