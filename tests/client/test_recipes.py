@@ -62,7 +62,7 @@ def recipe(heading):
 
 
 def run(folder, program, **known):
-    """What a program prints, as JSON."""
+    """Run a program and return what it prints, which is JSON."""
     path = folder / "recipe.mjs"
     path.write_text(program.replace("ORIGIN", ORIGIN), encoding="utf-8")
     done = subprocess.run(

@@ -73,11 +73,11 @@ class Supervisor(threading.Thread):
             sys.executable, "-c", f"{preamble}\nfrom varts.cli import main\nmain()", "serve",
             "--no-auth", "--log", "json", "--port", str(self.port), "--store", url,
         ]  # fmt: skip
-        self._log = Path(folder) / "log"
+        self.log = Path(folder) / "log"
 
     def run(self):
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}", "OPENBLAS_NUM_THREADS": "1"}
-        with self._log.open("a") as log:
+        with self.log.open("a") as log:
             while not self.over.is_set():
                 self.process = subprocess.Popen(
                     self._command, stdout=log, stderr=log, env=environment

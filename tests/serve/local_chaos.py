@@ -18,6 +18,7 @@ import json
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,8 @@ MISFORTUNES = {
     "configure": 2,
     "pause_arm": 1,
 }
+# The statuses of the service; 400 is for a body that breaks off.
+ANSWERS = {"200", "304", "400", "503"}
 JOURNAL = {
     "experiment": pl.String,
     "id": pl.String,
@@ -92,7 +95,7 @@ class Workers:
         folder: Where they keep their journals.
         count: How many there are.
         quota: How many decisions each of them makes.
-        seed: What they do is drawn from it.
+        seed: Their units are drawn from it.
     """
 
     def __init__(self, url, folder, count, quota, seed):
@@ -152,7 +155,7 @@ class Workers:
 
 
 class Misfortunes:
-    """What can happen; each method returns when it is over."""
+    """Each method lets something happen, and returns when it is over."""
 
     def __init__(self, rng, url, supervisor, proxy, workers):
         self._rng, self._supervisor, self._proxy = rng, supervisor, proxy
@@ -249,7 +252,19 @@ def torment(url, folder, decisions, misfortunes=20, clients=8, seed=1, say=lambd
             workers.stop()
             happening.close()
             supervisor.stop()
-    return workers, {**Counter(schedule), "seconds": took, "decisions per second": decisions / took}
+    happened = Counter(schedule)
+    workers.problems += wrong_with_service(supervisor, happened)
+    return workers, {**happened, "seconds": took, "decisions per second": decisions / took}
+
+
+def wrong_with_service(supervisor, happened):
+    """What is wrong with how the service ended, and with what it answered."""
+    expected = {-signal.SIGKILL: happened["kill_service"], 0: happened["end_service"] + 1}
+    if supervisor.codes != expected:
+        yield f"the service ended with exit codes {supervisor.codes}, expected {expected}"
+    answered = Counter(re.findall(r'"status": (\d+)', supervisor.log.read_text()))
+    if strange := set(answered) - ANSWERS:
+        yield f"the service answered {sorted(strange)}"
 
 
 # ------------------------------------------------------------------------------ what must be so
@@ -298,13 +313,13 @@ def check(url, workers, most_evidence=MOST_EVIDENCE):
 
 
 def read_ends(folder):
-    """What each process that was not killed says in the end, by its number and life."""
+    """Read the counts of the processes that were not killed, by number and life."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
 def read_journals(folder):
-    """What all processes were told, a row per item. The last line of one that was killed may be
-    incomplete."""
+    """Read all journals, a row per acknowledged decision. The last line of a killed process
+    may be incomplete."""
     frames = [pl.DataFrame(schema={**JOURNAL, "process": pl.String})]
     for path in sorted(Path(folder).glob("*.tsv")):
         whole = path.read_bytes().rpartition(b"\n")[0]
@@ -405,11 +420,11 @@ def compare_end(log, told, end):
     if end["dropped"] > end["refused"].get("conflict", 0):  # the rewards of these
         yield f"dropped {end['dropped']} items"
     if told.height != end["recorded"]:
-        yield f"was told of {told.height} recorded decisions, and counted {end['recorded']}"
+        yield f"noted {told.height} recorded decisions, and counted {end['recorded']}"
     prefixes = told["id"].str.replace(r"-[^-]*$", "").unique()
     own = log.filter(pl.col("id").str.replace(r"-[^-]*$", "").is_in(prefixes.implode()))
     if own.height != end["recorded"]:
-        yield f"{own.height} of its decisions are in the log, and it was told of {end['recorded']}"
+        yield f"{own.height} of its decisions are in the log, and it counted {end['recorded']}"
     rows = own.filter(pl.col("reason").is_in(OURS)).select("id", "arm", "reward").iter_rows()
     if lost := sum(value_of(id, arm) is not None and reward is None for id, arm, reward in rows):
         yield f"{lost} of its rewards are lost"

@@ -56,7 +56,7 @@ class Counts:
 
 
 class Journal:
-    """What one process was told by the service, a line per item."""
+    """The decisions of one process that the service has recorded, a line each."""
 
     def __init__(self, path):
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)

@@ -153,7 +153,7 @@ def read(workers, name):
         ("dropped", 3, "dropped 3 items"),
         ("refused", {"conflict": 1}, "1 were refused"),
         ("refused", {"unlikely": 1}, "decisions were refused as ['unlikely']"),
-        ("recorded", 601, "was told of 600 recorded decisions, and counted 601"),
+        ("recorded", 601, "noted 600 recorded decisions, and counted 601"),
     ],
 )
 def test_a_process_that_lost_something_is_noticed(clean, name, value, noticed):
