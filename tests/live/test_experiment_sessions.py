@@ -49,6 +49,7 @@ from varts.live import (
     StoreError,
     UnknownDecision,
     experiment,
+    local,
     rewards,
     settle,
 )
@@ -1386,6 +1387,12 @@ def counted_though_void(patch):
     patch.setattr(settle, "Outcome", Forgiving)
 
 
+def another_side(patch):
+    """What clients drew is logged as if the holdout were larger."""
+    is_held = local.is_held
+    patch.setattr(local, "is_held", lambda key, who, share: is_held(key, who, (1 + share) / 2))
+
+
 def unit_twice(patch):
     """A unit that comes again is another unit, in the cache and in the fold alike."""
     changed = sums._changed
@@ -1489,19 +1496,20 @@ FOLD = "the_cache_is_the_fold_of_the_log"
         (Sessions, restless, "teardown", AssertionError),
         (Sessions, not_sticky, FOLD, AssertionError),
         (Sessions, half_written, "follow", AssertionError),
-        (Sessions, twice, "repeat_or_contradict", StoreError),
+        (Sessions, twice, "reward_many", StoreError),
         (Sessions, fallbacks_as_traffic, FOLD, AssertionError),
         (Sessions, lost_fallbacks, "reward_fallback", ExpiredDecision),
         (Sessions, one_history, FOLD, AssertionError),
         (Sessions, counted_at_arrival, "follow", AssertionError),
         (Sessions, counted_though_void, "follow", AssertionError),
+        (Sessions, another_side, "remember_drawn", AssertionError),
         (Sessions, unit_twice, "check_units", AssertionError),
         (Sessions, strangers, "check_units", AssertionError),
         (Sessions, block_of_the_reward, "check_blocks", AssertionError),
         (ContextSessions, lost_features, FOLD, AssertionError),
         (ContextSessions, wrong_slope, "check_features", AssertionError),
         (ContextSessions, another_context, "teardown", AssertionError),
-        (ContextSessions, unforgotten, "follow", AssertionError),
+        (ContextSessions, unforgotten, "check_features", AssertionError),
     ],
 )
 def test_a_mutant_is_caught(kind, mutant, check, error, clock, monkeypatch):

@@ -30,8 +30,8 @@ class Decision(NamedTuple):
         arm: The arm's name.
         probability: The probability with which this arm was chosen.
         version: How many events the experiment had when the arm was chosen.
-        reason: Why this arm: policy, forced, floor, holdout, sticky, winner, or fallback if a
-            client chose it.
+        reason: Why this arm: policy, forced, floor, holdout, sticky, winner, local if a client
+            drew it, or fallback if a client chose it.
         estimated: Whether the probability was estimated by drawing, for lack of a formula.
     """
 

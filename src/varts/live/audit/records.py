@@ -30,8 +30,8 @@ class DecisionRecord(NamedTuple):
         arm: The arm that was chosen.
         probability: The probability with which it was chosen.
         version: The version of the experiment that the decision saw.
-        reason: Why this arm: policy, forced, floor, holdout, sticky, winner, or fallback if a
-            client chose it.
+        reason: Why this arm: policy, forced, floor, holdout, sticky, winner, local if a client
+            drew it, or fallback if a client chose it.
         time: When it was made.
         unit: The unit, as it is stored.
         settled: reward, missing, expired or void; None while the decision waits for its reward, or
