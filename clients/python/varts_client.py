@@ -54,7 +54,7 @@ MOST_RESPONSE_BYTES = 32 * 2**20
 PIECE = 65_536  # bytes that are sent or read between two looks at the clock
 LONGEST_TEXT = 255  # characters of ids, units and keys
 LONGEST_DETAIL = 1000  # characters of a service's explanation
-LONGEST_SECONDS = 10 * 365 * 86_400.0  # that a setting may have
+LONGEST_SECONDS = 30 * 86_400.0  # of a setting; some systems can't wait for much longer
 
 DECIDE_SECONDS = 1.0  # how long `Experiment.decide` may take in all
 OTHER_SECONDS = 10.0
@@ -199,7 +199,8 @@ def _check_number(name: str, value: Any) -> float:
 def _check_seconds(name: str, value: Any, least: float = 0.0) -> float:
     number = _check_number(name, value)
     if not least <= number <= LONGEST_SECONDS:
-        raise ValueError(f"{name} must be seconds from {least:g} on, got {_abbreviate(value)}")
+        rule = f"{name} must be from {least:g} to {LONGEST_SECONDS:.0f} seconds"
+        raise ValueError(f"{rule}, got {_abbreviate(value)}")
     return number
 
 
@@ -706,7 +707,9 @@ class _Outbox:
         on_recorded: Callable[[list[Decision]], None] | None = None,
     ) -> None:
         self.queue: deque[Any] = deque()
-        self.most, self.is_closed = most, False
+        self.most = most
+        self.is_closed = False  # nothing more is added
+        self.is_muted = False  # no decisions are added, but their rewards are
         self.recorded = self.rewarded = self.dropped = 0
         self.refused: dict[str, int] = {}
         self._service, self._client = service, client
@@ -732,10 +735,9 @@ class _Outbox:
         """Append a decision or a reward, if there is room."""
         is_reward = isinstance(item, _Reward)
         id = item.id if is_reward else item.decision.id
-        if self.is_closed or self.waiting >= self.most * (2 if is_reward else 1):
-            self._drop(id, is_reward)
-            return False
-        if is_reward and id in self._unlogged:
+        most = self.most * (2 if is_reward else 1)
+        refused = id in self._unlogged if is_reward else self.is_muted
+        if self.is_closed or refused or self.waiting >= most:
             self._drop(id, is_reward)
             return False
         self.queue.append(item)
@@ -746,7 +748,7 @@ class _Outbox:
             self.dropped += 1
             if not is_reward:
                 self._unlogged.setdefault(id, True)
-            if self.is_closed or self._is_full or is_reward:
+            if self.is_closed or self.is_muted or self._is_full or is_reward:
                 return
             self._is_full = True
         logger.warning(
@@ -1000,8 +1002,8 @@ class _Allocation:
         self.ticket: str = _check_type("ticket", body["ticket"], str)
         self.key: str = _check_type("key", body["key"], str)
         self.is_sticky: bool = _check_type("sticky", body["sticky"], bool)
-        self.refresh = _range("refresh", body["refresh"], 0, math.inf)
-        self.lifetime = _range("lifetime", body["lifetime"], 0, math.inf)
+        self.refresh = _range("refresh", body["refresh"], 0, LONGEST_SECONDS)
+        self.lifetime = _range("lifetime", body["lifetime"], 0, LONGEST_SECONDS)
         self.arms = _check_texts("arms", body["arms"])
         if not self.arms or len(set(self.arms)) < len(self.arms):
             raise ValueError("arms must be different, and at least one")
@@ -1150,7 +1152,6 @@ class _Local:
         )
         self._queue = self._outbox.queue
         self._crowd = min(MOST_ITEMS, self._most)  # beyond this, adding an item takes a closer look
-        self._is_muted = False
         self._given = _Recent(self._most)  # decisions by ids of the caller
         self._units = _Recent(self._most)  # the arms of sticky units
         self._warned: set[str] = set()
@@ -1269,14 +1270,15 @@ class _Local:
     def _pick(self, allocation: Any, context: Any) -> dict[str, Any] | None:
         """Return the part of a context that the service wants."""
         _check_context(context)
-        wanted = allocation.wanted
-        if not wanted:
-            picked = {}
-        else:
-            picked = {name: _plain(name, context[name]) for name in wanted if name in context}
-        if len(picked) < len(context) and wanted is not None:
+        if allocation.wanted is None:
+            return None
+        picked = {}
+        for name in allocation.wanted:
+            if name in context:
+                picked[name] = _plain(name, context[name])
+        if len(picked) < len(context):
             self._warn_of_unknown(context.keys() - picked.keys())
-        return picked if wanted else None
+        return picked if allocation.wanted else None
 
     def _warn_of_unknown(self, names: Iterable[Any]) -> None:
         if "context" not in self._warned:
@@ -1439,16 +1441,17 @@ class _Local:
                 self._units.forget(item.unit)
                 arm = result.get("arm")
                 if status == "conflict" and arm in item.allocation.places:
-                    learned = _Assigned(arm, assigned.probability, item.allocation)
+                    shares = item.allocation.shares(item.unit, item.context)
+                    probability = shares.probabilities[item.allocation.places[arm]]
+                    learned = _Assigned(arm, probability, item.allocation)
                     learned.is_known = True
                     self._units.setdefault(item.unit, learned)
         if status == "unknown-version":  # the database was restored: what is known here isn't there
             self._units.clear()
             if item.allocation is self._allocation:
                 self._etag, self._refresh_at = None, -math.inf
-        elif status == "unlikely" and not self._is_muted:
-            self._is_muted = self._outbox.is_closed = True
-            self._crowd = 0
+        elif status == "unlikely" and not self._outbox.is_muted:
+            self._outbox.is_muted, self._crowd = True, 0
             logger.error(
                 "experiment %r: the service found that the arms of this process don't match their "
                 "probabilities; it goes on deciding and records nothing until you restart it. Do "

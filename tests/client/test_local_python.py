@@ -9,6 +9,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import socket
 import ssl
@@ -650,10 +651,13 @@ def test_a_client_whose_arms_are_unlikely_records_nothing_more(service, caplog):
         assert exp.flush()
         service.statuses.clear()
         for _ in range(10):
-            assert exp.decide().reason == "local"
+            made = exp.decide()
+            assert made.reason == "local"
+            exp.reward(made.id, 1.0)
+        exp.reward(kept.id, 1.0)
         assert exp.flush()
-        assert exp.stats()[:5] == (0, 1, 0, 10, {"unlikely": 1})
-    assert service.recorded.keys() == {kept.id}
+        assert exp.stats()[:5] == (0, 1, 1, 20, {"unlikely": 1})
+    assert service.recorded.keys() == {kept.id} and service.rewards.keys() == {(kept.id, None)}
     assert "don't match their probabilities" in caplog.text
 
 
@@ -763,7 +767,7 @@ BAD_CALLS = [
     (lambda exp: exp.reward("d", 1, {"cost": "1"}), "cost must be a finite number, got '1'"),
     (lambda exp: exp.reward("d", 1, ["cost"]), "metrics must be like "),
     (lambda exp: exp.reward("d", 1, key="\0"), "key must be text of 1 to 255 characters, got "),
-    (lambda exp: exp.flush(-1), "timeout must be seconds from 0 on, got -1"),
+    (lambda exp: exp.flush(-1), "timeout must be from 0 to 2592000 seconds, got -1"),
 ]
 
 
@@ -791,8 +795,8 @@ BAD_SETTINGS = [
 LOCAL_SETTINGS = [
     ({"fallback": 9}, "fallback must be text of 1 to 255 characters, got 9"),
     ({"most_waiting": 0}, "most_waiting must be a whole number of at least 1, got 0"),
-    ({"flush_every": 0}, "flush_every must be seconds from 0.01 on, got 0"),
-    ({"wait": -1}, "wait must be seconds from 0 on, got -1"),
+    ({"flush_every": 0}, "flush_every must be from 0.01 to 2592000 seconds, got 0"),
+    ({"wait": -1}, "wait must be from 0 to 2592000 seconds, got -1"),
     ({"wait": "1"}, "wait must be a finite number, got '1'"),
 ]
 
@@ -1172,6 +1176,34 @@ def test_asking_in_an_event_loop(running, price):
 
     asyncio.run(visit())
     assert price.report().frame["n"].sum() == 20
+
+
+def test_the_programs_of_the_readme(running, price):
+    """The first is about local decisions, the second asyncio, the third asks for every decision."""
+    text = (FILE.parent / "README.md").read_text()
+    alone, event_loop, asking = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert re.fullmatch(
+        r"the price is (9|12|15) \(local, 0\.33\)\n1 1\n", run_program(alone, running)
+    )
+    assert run_program(asking, running) == "True\nFalse\n"
+    ending = f"import asyncio\nprint(asyncio.run(visit({running.address!r})).reason)"
+    assert run_program(f"{event_loop}\n{ending}", running) == "local\n"
+    assert price.report().frame["n"].sum() == 3
+
+
+def run_program(program, running):
+    """What a program prints that stands beside the file."""
+    known = {"VARTS_URL": running.address, "VARTS_TOKEN": running.token}
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", program],
+        cwd=FILE.parent,
+        env={**os.environ, **known},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0 and not done.stderr, done
+    return done.stdout
 
 
 @pytest.mark.no_cover
