@@ -262,6 +262,7 @@ export class LocalExperiment {
     this._confirmed = -Infinity; // when the service last confirmed the allocation
     this._until = -Infinity; // when the allocation gets too old
     this._tag = undefined;
+    this._refreshTimer = undefined;
     this._error = undefined; // of the last refresh
     this._refreshFailures = 0; // in a row
     this._refreshes = []; // callbacks of those who wait for the end of a refresh
@@ -327,7 +328,8 @@ export class LocalExperiment {
    */
   reward(id, value, { metrics, key, receipt } = {}) {
     if (!Number.isFinite(value)) throw new RangeError(`value must be a finite number, got ${value}`);
-    const reward = compact({ id: checkName("id", id), value, metrics: metrics && { ...metrics }, key, receipt });
+    checkName("id", id);
+    const reward = compact({ id, value, metrics: metrics && { ...metrics }, key, receipt });
     encodeJson(reward);
     const isPossible = !this._public || this._decisions.has(id) || this._receiptOf(reward);
     if (this._unlogged.get(id) || !isPossible) return false;
@@ -502,15 +504,21 @@ export class LocalExperiment {
       this._warn("refresh", `no new probabilities: ${error.message}; ${until}`);
       wait = backOff((this._refreshFailures += 1));
     }
-    if (!this._isClosed) this._refreshTimer = later(() => this._refresh(), wait, true);
+    this._refreshSoon(wait);
     for (const resolve of this._refreshes.splice(0)) resolve();
+  }
+
+  /** Set the only timer of the next request for probabilities. */
+  _refreshSoon(ms) {
+    clearTimeout(this._refreshTimer);
+    if (!this._isClosed) this._refreshTimer = later(() => this._refresh(), ms, true);
   }
 
   // ---------------------------------------------------------------------------- reports
 
   /** Set the timer of the next report, which comes early if it fills a request. */
   _schedule() {
-    if (this._sending !== undefined || this._isClosed) return;
+    if (this._sending !== undefined) return;
     if (this._sendFailures) {
       if (this._timer === undefined) this._sendSoon(backOff(this._sendFailures));
     } else if (this._waiting >= this._most) {
@@ -520,6 +528,7 @@ export class LocalExperiment {
 
   _sendSoon(ms) {
     clearTimeout(this._timer);
+    if (this._isClosed) return;
     this._isHurried = ms === 0;
     this._timer = later(() => this._send(), ms, true);
   }
@@ -689,10 +698,9 @@ export class LocalExperiment {
   /** The database was restored: it doesn't know what is remembered here. */
   _forget(allocation) {
     this._units = new Recent(MOST_REMEMBERED);
-    if (allocation !== this._allocation || this._tag === undefined || this._isClosed) return;
+    if (allocation !== this._allocation || this._tag === undefined) return;
     this._tag = undefined;
-    clearTimeout(this._refreshTimer);
-    this._refreshTimer = later(() => this._refresh(), 0, true);
+    this._refreshSoon(0);
   }
 
   // ---------------------------------------------------------------------------- web pages
@@ -731,7 +739,7 @@ export class LocalExperiment {
     }
     await Promise.allSettled(sent);
     this._isLeaving = false;
-    if (this._waiting && !this._isClosed) this._sendSoon(0);
+    if (this._waiting) this._sendSoon(0);
   }
 }
 

@@ -594,10 +594,11 @@ test("contexts lead to the cells of the other clients", async () => {
 
 test("arms are drawn with their probabilities", async (t) => {
   t.mock.method(Math, "random", seeded(20));
+  t.mock.method(console, "warn", () => {});
   const arms = Array.from({ length: 11 }, (_, at) => `arm ${at}`);
   const probabilities = arms.map((_, at) => at / 55);
   const active = arms.map(() => true);
-  const exp = await new Played({ arms, active, probabilities }).open({ mostWaiting: 1e6 });
+  const exp = await new Played({ arms, active, probabilities }).open({ mostWaiting: 1 });
   const drawn = Array.from({ length: 200_000 }, () => exp.decide());
   assert.ok(drawn.every((one) => one.probability === probabilities[arms.indexOf(one.arm)]));
   const names = drawn.map((one) => one.arm);
@@ -1164,19 +1165,35 @@ test("closing sends what waits, or warns; what comes later isn't sent", async (t
   assert.match(text, /1 decisions and rewards never reached the service/);
 });
 
-for (const [what, flag] of [["the global crypto", []], ["none, as in Node 18", ["--no-experimental-global-webcrypto"]]]) {
-  test(`a program ends although its experiment is open, with ${what}`, async () => {
-    const program = `
-      import { LocalExperiment, newId } from "./varts.js";
-      const none = () => new Promise(() => {});
-      const exp = new LocalExperiment("price", { url: "http://localhost", fallback: "9", fetch: none });
-      console.log(exp.decide().id, newId());`;
-    const given = [...flag, "--input-type=module", "--eval", program];
-    const folder = new URL(".", import.meta.url);
-    const { stdout } = await promisify(execFile)(process.execPath, given, { cwd: folder, timeout: 60_000 });
-    assert.match(stdout, /^[0-9a-f]{24}-1 [0-9a-f-]{36}\n$/);
-  });
+/** What a program prints; its experiment never gets a response. */
+async function run(program, before = "") {
+  const begin = `
+    import { LocalExperiment, newId } from "./varts.js";
+    ${before}
+    const fetch = () => new Promise(() => {});
+    const exp = new LocalExperiment("price", { url: "http://localhost", fallback: "9", fetch });`;
+  const given = ["--input-type=module", "--eval", begin + program];
+  const folder = new URL(".", import.meta.url);
+  return promisify(execFile)(process.execPath, given, { cwd: folder, timeout: 60_000 });
 }
+
+test("a program ends although its experiment is open, and not while it is closed", async () => {
+  const printed = /^[0-9a-f]{24}-1 [0-9a-f-]{36}\n$/;
+  assert.match((await run("console.log(exp.decide().id, newId());")).stdout, printed);
+  const waits = "exp.decide(); await exp.close({ deadline: 50 }); console.log('closed');";
+  const closed = await run(waits);
+  assert.equal(closed.stdout, "closed\n");
+  assert.match(closed.stderr, /1 decisions and rewards never reached the service/);
+});
+
+test("ids are random without a global crypto, as in Node 18", async () => {
+  const program = "console.log(typeof globalThis.crypto, exp.decide().id, newId());";
+  const printed = /^undefined [0-9a-f]{24}-1 [0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f-]{17}\n$/;
+  const without = () => run(program, "delete globalThis.crypto;");
+  const [one, two] = [await without(), await without()];
+  for (const { stdout } of [one, two]) assert.match(stdout, printed);
+  assert.notEqual(one.stdout, two.stdout);
+});
 
 // ------------------------------------------------------------------------------ local decisions, for real
 
