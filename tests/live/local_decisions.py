@@ -4,6 +4,7 @@ Part of the conformance suite: `StoreConformance` inherits it.
 """
 
 import numpy as np
+import polars as pl
 import pytest
 
 import varts
@@ -81,7 +82,7 @@ class LocalConformance:
 
     # ------------------------------------------------------------------ exposures
 
-    def test_what_a_client_draws_counts_like_our_own_decisions(self, begin, clock):
+    def test_what_a_client_draws_counts_like_our_own_decisions(self, begin, clock, tmp_path):
         exp = begin(holdout=0.2, floor=0.1)
         client = LocalClient(exp.allocation())
         for _ in range(4):
@@ -101,6 +102,13 @@ class LocalConformance:
         assert exp.check()["sample ratio"].verdict == "ok"
         even = exp.evaluate(varts.EvenSplit())
         assert even.used == 160 and abs(even.mean_weight - 1) < 4 * even.mean_weight_se
+        assert exp.history(points=4).frame["rewards"].max() == 160
+        assert exp.export(tmp_path / "log.parquet") == 160
+        log = pl.read_parquet(tmp_path / "log.parquet")
+        assert log["reason"].unique().to_list() == ["local"]
+        there = varts.check(tmp_path / "log.parquet")["sample ratio"]
+        assert there.number == pytest.approx(exp.check()["sample ratio"].number)
+        assert varts.evaluate(tmp_path / "log.parquet", varts.EvenSplit()).used == 160
 
     def test_the_log_says_what_was_drawn_when(self, begin, clock):
         exp = begin()

@@ -167,8 +167,14 @@ def path_of(*parts: str) -> str:
     return "/".join(["/v1/experiments", *shown])
 
 
-def batches(items: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def batches(
+    items: Iterable[Mapping[str, Any]], beside: int = 0
+) -> Iterator[list[Mapping[str, Any]]]:
     """Split items into lists that fit into one request.
+
+    Args:
+        items: The items.
+        beside: How many bytes each request has beside its items.
 
     >>> [len(batch) for batch in batches({"id": str(i)} for i in range(2_500))]
     [1000, 1000, 500]
@@ -177,7 +183,7 @@ def batches(items: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, An
     size = 0
     for item in items:
         more = len(encode(item)) + 1
-        if batch and (len(batch) == MOST_ITEMS or size + more > MOST_BYTES):
+        if batch and (len(batch) == MOST_ITEMS or size + more > MOST_BYTES - beside):
             yield batch
             batch, size = [], 0
         batch.append(item)

@@ -266,7 +266,7 @@ class Verbs:
         name = secrets.token_hex(16) if client is None else check_text("client", client)
         sent, all_outcomes = check_each(given, _write_exposure)
         found: list[ExposureResult] = []
-        for batch in batches(sent):
+        for batch in batches(sent, beside=sum(map(len, texts))):
             body = {"client": name, "tickets": texts, "exposures": batch}
             found += yield from self._post("exposures", body, _results_for(batch, exposure_of))
         return list(map(refused_exposure, given, all_outcomes(found)))

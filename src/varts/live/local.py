@@ -30,7 +30,7 @@ from varts.live.core.local import (
     public_key,
     read_ticket,
 )
-from varts.live.core.state import State, tag_of
+from varts.live.core.state import Config, State, tag_of
 from varts.live.decide import Taken, differs
 from varts.live.errors import ExperimentStopped, NotLocal
 from varts.live.session import Session
@@ -59,64 +59,68 @@ def local_allocation(session: Session) -> LocalAllocation:
 
 
 def _make(session: Session, state: State) -> LocalAllocation:
-    config, options, cells = state.config, state.config.options, None
-    if config.stopped and config.winner is None:
-        raise ExperimentStopped(f"experiment {session.name!r} is stopped and makes no decisions")
-    holdout = options.holdout if config.winner is None else 0.0
-    if holdout and not config.public_holdout:
-        raise NotLocal(
-            "the holdout of this experiment was drawn by older rules, which clients don't know; "
-            "ask the decisions endpoint for every decision"
-        )
-    if holdout and options.hash_units:
-        raise NotLocal(
-            "the holdout is drawn from hashed units, which clients don't know; "
-            "ask the decisions endpoint for every decision"
-        )
-    K, features, values = len(config.arms), config.features, None
-    active = [arm not in config.paused for arm in range(K)]
-    allocation = session.allocation(state)
-    contexts: list[Any] = [None]
-    if config.winner is not None:
-        rows = [[float(arm == config.winner) for arm in range(K)]]
-    elif config.policy.contextual and features is not None:
-        check_cells(features, K)
-        contexts = combinations(features)
-        values = {name: list(known) for name, known in features.categories.items()}
-    if config.winner is None:
+    config = state.config
+    _check_local(session.name, config)
+    K, features, winner = len(config.arms), config.features, config.winner
+    holdout = config.options.holdout if winner is None else 0.0
+    values, estimated = None, False
+    if winner is not None:
+        rows = [[float(arm == winner) for arm in range(K)]]
+    else:
+        allocation, contexts = session.allocation(state), list[Any]([None])
+        estimated = allocation.estimated
+        if config.policy.contextual and features is not None:
+            check_cells(features, K, estimated)
+            contexts = combinations(features)
+            values = {name: list(known) for name, known in features.categories.items()}
         rows = allocation.chances_for(contexts).tolist()
-    if values is not None:
-        cells = Cells(list(values), list(values.values()), rows)
-    estimated = config.winner is None and allocation.estimated
     ticket = Ticket(
         state.version,
         state.batch,
         config.epoch,
         rows,
         values,
-        [arm for arm in range(K) if active[arm]],
+        config.active.tolist(),
         holdout,
-        options.sticky,
-        config.winner,
+        config.options.sticky,
+        winner,
         estimated,
     )
     return LocalAllocation(
         experiment=session.name,
         version=state.version,
         arms=list(config.arms),
-        probabilities=rows[0] if cells is None else None,
-        cells=cells,
+        probabilities=rows[0] if values is None else None,
+        cells=None if values is None else Cells(list(values), list(values.values()), rows),
         holdout=holdout,
-        active=active,
-        sticky=options.sticky,
+        active=[arm not in config.paused for arm in range(K)],
+        sticky=config.options.sticky,
         context=None if features is None else list(features.kinds),
         key=public_key(session.seed),
         refresh=REFRESH_SECONDS,
         lifetime=LIFETIME_SECONDS,
-        winner=None if config.winner is None else config.arms[config.winner],
+        winner=None if winner is None else config.arms[winner],
         ticket=ticket.sign(session.seed, session.name),
         tag=tag_of(state.version, state.batch),
     )
+
+
+def _check_local(name: str, config: Config) -> None:
+    """Refuse what clients can't do, apart from the features."""
+    if config.winner is not None:
+        return
+    if config.stopped:
+        raise ExperimentStopped(f"experiment {name!r} is stopped and makes no decisions")
+    if config.options.holdout and not config.public_holdout:
+        raise NotLocal(
+            "the holdout of this experiment was drawn by older rules, which clients don't know; "
+            "ask the decisions endpoint for every decision"
+        )
+    if config.options.holdout and config.options.hash_units:
+        raise NotLocal(
+            "the holdout is drawn from hashed units, which clients don't know; "
+            "ask the decisions endpoint for every decision"
+        )
 
 
 # ------------------------------------------------------------------------------ exposures

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 from varts.live.audit.follower import rebuild
 from varts.live.core.allocation import Allocation, allocate
@@ -17,6 +19,8 @@ from varts.live.store.log import Log
 from varts.live.store.store import Store
 from varts.live.store.transaction import Decided, Head, Transaction
 
+FEW_CELLS = 100  # of an allocation, which are computed in no time
+KEPT_SECONDS = 1.0
 APPLIED_TOGETHER = frozenset((*REWARDLIKE, *CORRECTIONS))
 
 
@@ -125,6 +129,14 @@ class Write:
         return Log(self.transaction, lambda: nullcontext(self.transaction))
 
 
+class _Kept(NamedTuple):
+    """An allocation for clients, its state, and until when it is good for later states, too."""
+
+    state: State
+    made: LocalAllocation
+    until: float
+
+
 class Session:
     """An experiment as this process last saw it; threads may share it.
 
@@ -144,7 +156,8 @@ class Session:
     def __init__(self, name: str, store: Store, aside: bool = False) -> None:
         self.name, self.store = name, store
         self._allocation: Allocation | None = None
-        self._local: tuple[State, LocalAllocation] | None = None
+        self._local: _Kept | None = None
+        self._making = threading.Lock()
         with store.finding(name, aside) as (row, transaction):
             if row is None:
                 raise UnknownExperiment(f"unknown experiment {name!r} in store {store.name}")
@@ -221,11 +234,21 @@ class Session:
     def local_allocation(
         self, state: State, make: Callable[[], LocalAllocation]
     ) -> LocalAllocation:
-        """The allocation of a state for clients, kept until another one is asked for."""
-        local = self._local
-        if local is None or local[0] is not state:
-            local = self._local = state, make()
-        return local[1]
+        """The allocation of a state for clients, kept until another one is asked for.
+
+        One with many cells takes long to make, so it is good for a second, unless the configuration
+        has changed. Threads that ask at the same time wait for one of them.
+        """
+        with self._making:
+            kept, now = self._local, time.monotonic()
+            if kept is not None and kept.state is state:
+                return kept.made
+            if kept is not None and kept.state.tag == state.tag and now < kept.until:
+                return kept.made
+            made = make()
+            many = made.cells is not None and len(made.cells.probabilities) > FEW_CELLS
+            self._local = _Kept(state, made, now + KEPT_SECONDS if many else now)
+            return made
 
     def _read_config(self, head: Head) -> Config:
         try:

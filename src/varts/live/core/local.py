@@ -31,6 +31,7 @@ REFRESH_SECONDS = 10.0  # after which a client asks again; docs/local.md says wh
 LIFETIME_SECONDS = 3600.0  # how long it may use one if the service doesn't answer
 MOST_CELLS = 1_000
 MOST_PROBABILITIES = 10_000  # of all cells: a ticket has all of them, and a request several tickets
+MOST_ESTIMATED = 20  # cells whose probabilities are estimated by drawing, which takes long
 MEMBERSHIP = "holdout"  # the purpose of numbers that say which units are in the holdout
 WORDS = 4  # of 8 bytes each, in a SHA-256
 FLOATS = np.dtype("<f8")
@@ -156,12 +157,13 @@ def is_held(key: str, who: str, share: float) -> bool:
 # ------------------------------------------------------------------------------ cells
 
 
-def check_cells(features: Features, K: int) -> None:
+def check_cells(features: Features, K: int, estimated: bool) -> None:
     """Raise NotLocal if an allocation can't list its probabilities by features.
 
     Args:
         features: The features that the policy uses.
         K: The number of arms.
+        estimated: Whether the probabilities are estimated by drawing.
     """
     numbers = [name for name, kind in features.kinds.items() if kind == NUMBER]
     if numbers:
@@ -170,11 +172,11 @@ def check_cells(features: Features, K: int) -> None:
             "ask the decisions endpoint for every decision"
         )
     cells = math.prod(len(values) for values in features.categories.values())
-    most = min(MOST_CELLS, MOST_PROBABILITIES // K)
+    most = min(MOST_ESTIMATED if estimated else MOST_CELLS, MOST_PROBABILITIES // K)
     if cells > most:
         raise NotLocal(
-            f"the features have {cells:,} combinations of categories, and with {K} arms at most "
-            f"{most:,} can be listed; ask the decisions endpoint for every decision"
+            f"the features have {cells:,} combinations of categories, and at most {most:,} can be "
+            f"listed for {K} arms and this policy; ask the decisions endpoint for every decision"
         )
 
 

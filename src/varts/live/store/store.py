@@ -130,7 +130,7 @@ class Store:
         self.clock = clock
         if clock is None and isinstance(self.engine, SQLite):
             self.clock = self.engine.clock()
-        self.clients = Clients()
+        self.clients = Clients()  # that draw arms by themselves, of all experiments
         self._prepare()
 
     def __repr__(self) -> str:
