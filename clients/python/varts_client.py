@@ -66,7 +66,7 @@ LONGEST_PAUSE_SECONDS = 30.0  # in the background, while the service doesn't ans
 FLUSH_PAUSE_SECONDS = 0.5  # the same while somebody waits for it
 PAUSE_SECONDS = 5.0  # of `Experiment`, after the service lost what waits
 AGAIN = (429, 502, 503, 504)
-LATER = (401, 403)  # in the background, also these: somebody may repair the token
+LATER = (401,)  # in the background also this: somebody may be exchanging tokens
 SPLIT = (400, 413, 422)  # one item can spoil these requests
 TOKEN_VARIABLE = "VARTS_TOKEN"
 
@@ -644,6 +644,8 @@ def _results_for(ids: Sequence[str]) -> Callable[[dict], list[dict]]:
             raise ValueError("results must be those of the items that were sent")
         for one in results:
             _check_type("status", one.get("status"), str)
+            if one.get("arm") is not None:
+                _check_type("arm", one["arm"], str)
             if one.get("detail") is not None:
                 one["detail"] = _printable(_check_type("detail", one["detail"], str))
         return results
@@ -941,6 +943,11 @@ class _Recent:
                     self._young, self._old = {}, self._young
         return self._young.setdefault(key, value)
 
+    def replace(self, key: str, value: Any) -> None:
+        """Set the entry of a key."""
+        self.setdefault(key, value)
+        self._young[key] = value
+
     def forget(self, key: str) -> None:
         self._young.pop(key, None)
         self._old.pop(key, None)
@@ -974,10 +981,10 @@ class _Shares:
         self.tails = [(arms[at], probabilities[at], *tail) for at in possible]  # of a Decision
 
     def rank(self, key: str, unit: str) -> int:
-        """Return the arm of a sticky unit: weighted rendezvous hashing.
+        """Return the place of the arm of a sticky unit: weighted rendezvous hashing.
 
-        Each arm gets its probability of all units. When the probabilities change, only as many
-        units as necessary get another arm.
+        Every arm gets its share of the units. When one arm becomes likelier, units only move to
+        that arm.
         """
         best, least = -1, math.inf
         for at, probability in enumerate(self.probabilities):
@@ -1014,6 +1021,7 @@ class _Allocation:
         ]
         if len(active) != len(self.arms):
             raise ValueError("active must have an entry per arm")
+        self.in_play = {arm for arm, one in zip(self.arms, active, strict=True) if one}
         wanted = body["context"]
         self.wanted = () if wanted is None else tuple(_check_texts("context", wanted))
         winner = body["winner"]
@@ -1253,8 +1261,8 @@ class _Local:
             raise ValueError(f"unit must be given, because experiment {self.name!r} is sticky")
         found = self._units.get(unit)
         if found is not None:
-            place = allocation.places.get(found.arm)
-            if place is not None and shares.probabilities[place] > 0:
+            # An arm in play may have the probability 0: units that have it keep it nevertheless.
+            if found.arm in allocation.in_play:
                 # The version of the draw, until the service knows that the unit has this arm.
                 source = allocation if found.is_known else found.allocation
                 made = Decision(id, found.arm, found.probability, source.version, "sticky")
@@ -1419,7 +1427,7 @@ class _Local:
         self._refresh_failures += 1
         self._refresh_at = monotonic() + self._pause(self._refresh_failures)
         is_refusal = bool(error.kind) and not error.is_unavailable
-        self._warn_once("refresh", "experiment %r: no allocation: %s", error)
+        self._warn_once("refresh", "experiment %r: can't fetch the allocation: %s", error)
         if is_refusal:
             self._refusal = error
             if error.status not in LATER:  # it must not be used any more
@@ -1435,17 +1443,17 @@ class _Local:
         status = result["status"]
         assigned = item.assigned
         if assigned is not None:
+            arm = result.get("arm")
             if status in GOOD:
                 assigned.is_known = True
-            else:
+            elif status == "conflict" and arm in item.allocation.places:
+                shares = item.allocation.shares(item.unit, item.context)
+                probability = shares.probabilities[item.allocation.places[arm]]
+                learned = _Assigned(arm, probability, item.allocation)
+                learned.is_known = True
+                self._units.replace(item.unit, learned)
+            elif self._units.get(item.unit) is assigned:
                 self._units.forget(item.unit)
-                arm = result.get("arm")
-                if status == "conflict" and arm in item.allocation.places:
-                    shares = item.allocation.shares(item.unit, item.context)
-                    probability = shares.probabilities[item.allocation.places[arm]]
-                    learned = _Assigned(arm, probability, item.allocation)
-                    learned.is_known = True
-                    self._units.setdefault(item.unit, learned)
         if status == "unknown-version":  # the database was restored: what is known here isn't there
             self._units.clear()
             if item.allocation is self._allocation:
@@ -1532,8 +1540,8 @@ class LocalExperiment(_Local):
     Args:
         name: The name of the experiment.
         url: The address of the service: https, or http on this machine.
-        token: A token with the scope `decide` that isn't public; by default the environment
-            variable VARTS_TOKEN.
+        token: A token with the scopes `decide` and `reward` that isn't public; by default the
+            environment variable VARTS_TOKEN.
         fallback: The arm to play without an allocation, or when the last one is too old. The log
             has such decisions with the reason "fallback", and no statistics include them.
         wait: Seconds to wait here for the allocation; 0 to go on at once. A refusal by the service
@@ -1610,7 +1618,7 @@ class AsyncLocalExperiment(_Local):
     Args:
         name: The name of the experiment.
         url: The address of the service.
-        token: A token with the scope `decide`.
+        token: A token with the scopes `decide` and `reward`.
         fallback: The arm to play without an allocation.
         wait: Seconds that `async with` waits for the allocation.
         flush_every: Seconds between two batches.
@@ -1674,8 +1682,8 @@ class Experiment:
     Args:
         name: The name of the experiment.
         url: The address of the service: https, or http on this machine.
-        token: A token with the scope `decide` that isn't public; by default the environment
-            variable VARTS_TOKEN.
+        token: A token with the scopes `decide` and `reward` that isn't public; by default the
+            environment variable VARTS_TOKEN.
         deadline: Seconds that a call may take in all; by default 1 to decide and 10 for the rest.
         default: The arm of decisions that the service doesn't make in time, with the reason
             "fallback"; None to raise an error instead. They wait here, with their rewards, until a
@@ -1936,7 +1944,7 @@ class AsyncExperiment:
     Args:
         name: The name of the experiment.
         url: The address of the service.
-        token: A token with the scope `decide`.
+        token: A token with the scopes `decide` and `reward`.
         deadline: Seconds that a call may take in all.
         default: The arm of decisions that the service doesn't make in time.
     """

@@ -312,7 +312,7 @@ def test_a_service_that_is_down_at_the_start(service, caplog):
         assert exp.stats()[:5] == (0, 2, 1, 0, {})
     assert service.fallbacks == {made.id: {"id": made.id, "arm": "9", "unit": "ann"}}
     assert service.rewards[made.id, None]["value"] == 3.0
-    assert caplog.text.count("no allocation: the service didn't answer") == 1
+    assert caplog.text.count("can't fetch the allocation: the service didn't answer") == 1
 
 
 def test_without_a_fallback_it_is_an_error(service, later):
@@ -362,7 +362,7 @@ def test_lost_responses_count_once(service):
     assert all(service.recorded[one.id]["arm"] == one.arm for one in made)
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [401, 404, 429, 500, 502, 503, 504])
 def test_refusals_that_may_pass_keep_everything(service, status):
     with opened(service) as exp:
         service.modes = dict.fromkeys(("exposures", "rewards"), status)
@@ -374,14 +374,53 @@ def test_refusals_that_may_pass_keep_everything(service, status):
     assert exp.stats()[:5] == (0, 1, 1, 0, {}) and made.id in service.recorded
 
 
-def test_a_refusal_of_the_whole_request_drops_it(service):
-    service.kinds[409] = "stopped"
+@pytest.mark.parametrize(("status", "kind"), [(409, "stopped"), (403, "forbidden")])
+def test_a_refusal_of_the_whole_request_drops_it(service, status, kind):
+    service.kinds[status] = kind
     with opened(service) as exp:
-        service.modes = {"exposures": 409}
+        service.modes = {"exposures": status}
         exp.reward(exp.decide().id, 1.0)
         exp.decide()
         assert exp.flush()
-        assert exp.stats()[:5] == (0, 0, 0, 1, {"stopped": 2})
+        assert exp.stats()[:5] == (0, 0, 0, 1, {kind: 2})
+        service.modes = {"rewards": status}  # of a token that may only decide
+        exp.reward(exp.decide().id, 1.0)
+        assert exp.flush()
+        assert exp.stats()[:5] == (0, 1, 0, 1, {kind: 3})
+
+
+def test_whatever_happens_everything_counts_once(service, monkeypatch):
+    """Threads decide and reward while the service fails in all ways, at random."""
+    monkeypatch.setattr(client, "LONGEST_PAUSE_SECONDS", 0.02)
+    service.change(refresh=0.05, sticky=True, holdout=0.2)
+    garbage = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    modes = ["up", "down", "lost", 500, 503, garbage, b"", b"HTTP/1.1 200 OK\r\n\r\n{"]
+    over = threading.Event()
+    made, rng = [], random.Random(20261119)
+
+    def work():
+        while not over.is_set():
+            mine = [exp.decide(f"u{at}") for at in range(20)]
+            for one in mine:
+                exp.reward(one.id, 1.0)
+            made.extend(mine)
+            over.wait(0.005)
+
+    with opened(service) as exp:
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(60):
+            service.mode = rng.choice(modes)
+            over.wait(0.02)
+        over.set()
+        for thread in threads:
+            thread.join(10)
+        service.mode = "up"
+        assert exp.flush(60)
+        assert exp.stats()[:5] == (0, len(made), len(made), 0, {})
+    assert len(made) > 100 and service.recorded.keys() == {one.id for one in made}
+    assert all(service.recorded[one.id]["arm"] == one.arm for one in made)
 
 
 @pytest.mark.parametrize("name", [*BROKEN, *HANGING])
@@ -560,8 +599,14 @@ def test_a_unit_keeps_its_arm(service):
         assert exp.flush()
         for unit, one in first.items():
             assert exp.decide(unit)[1:] == (one.arm, one.probability, 2, "sticky")
-        service.change(3, sticky=True, probabilities=[0.0, 0.5, 0.5], refresh=0.05)
+        # The service moves a unit only when its arm is out of play.
+        given = {"sticky": True, "probabilities": [0.0, 0.5, 0.5], "refresh": 0.05}
+        service.change(3, **given)
         wait_until(lambda: exp.stats().version == 3)
+        assert all(exp.decide(u).arm == one.arm for u, one in first.items())
+        assert exp.flush() and not exp.stats().refused
+        service.change(4, **given, active=[False, True, True])
+        wait_until(lambda: exp.stats().version == 4)
         moved = {exp.decide(u).arm for u, one in first.items() if one.arm == "9"}
         assert moved and "9" not in moved
         assert all(exp.decide(u).arm == one.arm for u, one in first.items() if one.arm != "9")
@@ -884,7 +929,7 @@ for _ in range(50):
 
 
 def run_alone(program, service, *flags):
-    """What a program prints that has the file and the standard library, and nothing else."""
+    """Run a program with the file and the standard library alone; returns its output."""
     command = [sys.executable, "-S", "-I", "-X", "dev", *flags, "-c", program]
     done = subprocess.run(
         [*command, service.address, str(FILE.parent)], capture_output=True, text=True, timeout=60
@@ -1024,6 +1069,28 @@ def test_a_holdout_and_sticky_units_are_the_same_on_both_sides(running):
         assert all(exp.decide(unit).arm == arm for unit, arm in others.items())
 
 
+def test_units_keep_an_arm_that_nobody_else_gets(running):
+    """Its probability is 0, but it is in play; when it is paused, they move."""
+    options = {"sticky": True, "hash_units": False}
+    with running.open("sticky", ARMS, **options) as remote, local(running, "sticky") as exp:
+        first = {f"u{at}": exp.decide(f"u{at}") for at in range(90)}
+        for at, one in enumerate(first.values()):
+            exp.reward(one.id, 1e6 * (one.arm == "15") + at % 5)
+        assert exp.flush(60)
+        refresh(exp)
+        assert min(exp._allocation.rows[0].probabilities) < 1e-12
+        exp._allocation.rows[0] = client._Shares([0.0, 0.0, 1.0], ARMS, (2, "local"))
+        assert all(exp.decide(unit).arm == one.arm for unit, one in first.items())
+        assert exp.flush(60) and exp.stats().refused == {}
+        remote.pause_arm("9")
+        refresh(exp)
+        moved = [exp.decide(unit) for unit, one in first.items() if one.arm == "9"]
+        assert moved and {one.reason for one in moved} == {"local"}
+        assert "9" not in {one.arm for one in moved}
+        assert exp.flush(60) and exp.stats().refused == {}
+        assert_logged(running, "sticky", moved)
+
+
 def test_cells_are_those_of_the_service(running):
     features = {"country": ["NL", "BE", "missing"], "app": ["True", "3"]}
     with running.open("mug", ["red", "blue"], features=features) as remote:
@@ -1053,6 +1120,12 @@ def test_what_the_service_refuses_to_hand_out(running, price):
     with pytest.raises(VartsError) as caught:
         LocalExperiment("price", running.address, "varts_wrong", wait=30)
     assert caught.value.kind == "unauthorized"
+    public = running.make_token(
+        "decide", public=True, origins=["https://shop.example"], experiments=["price"]
+    )
+    with pytest.raises(VartsError) as caught:
+        LocalExperiment("price", running.address, public, wait=30)
+    assert (caught.value.kind, caught.value.status) == ("forbidden", 403)
     with local(running, "price") as exp:
         price.stop()
         refresh_until(exp, "fallback")
@@ -1192,7 +1265,7 @@ def test_the_programs_of_the_readme(running, price):
 
 
 def run_program(program, running):
-    """What a program prints that stands beside the file."""
+    """Run a program in the folder of the file; returns its output."""
     known = {"VARTS_URL": running.address, "VARTS_TOKEN": running.token}
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-c", program],
