@@ -1114,6 +1114,16 @@ test("a page that is hidden during a report sends it again, and it counts once",
     assert.deepEqual([recorded, rewarded, played.log.size, played.rewards.size], [2, 2, 2, 2]);
     hide();
     assert.equal(played.asked("exposures").length, 2); // nothing waits
+    const shop = await played.open();
+    const { id } = shop.decide();
+    await shop.flush();
+    shop.reward(id, 1);
+    const sendsAgain = shop.flush();
+    hide();
+    await sendsAgain;
+    await until(() => !shop._isLeaving);
+    assert.equal(played.asked("rewards").length, 2);
+    assert.equal(shop.stats().rewarded, 1);
   }));
 
 test("arguments of local decisions are checked, and contexts are copied", async (t) => {
