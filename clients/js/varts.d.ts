@@ -150,7 +150,10 @@ export interface LocalStats {
   recorded: number;
   /** Rewards that the service has. */
   rewarded: number;
-  /** Decisions and rewards that were not sent, because too many waited or it was closed. */
+  /**
+   * Decisions and rewards that were not sent: too many waited, it was closed, or the decision of a
+   * reward isn't logged.
+   */
   dropped: number;
   /** Decisions and rewards that the service refused, by status. */
   refused: Record<string, number>;

@@ -332,7 +332,10 @@ export class LocalExperiment {
     const reward = compact({ id, value, metrics: metrics && { ...metrics }, key, receipt });
     encodeJson(reward);
     const isPossible = !this._public || this._decisions.has(id) || this._receiptOf(reward);
-    if (this._unlogged.get(id) || !isPossible) return false;
+    if (this._unlogged.get(id) || !isPossible) {
+      this._counts.dropped += 1; // there was a warning about its decision
+      return false;
+    }
     if (this._isMuted || this._rewards.size >= this._mostWaiting) {
       this._drop();
       return false;
@@ -477,7 +480,7 @@ export class LocalExperiment {
 
   // ---------------------------------------------------------------------------- probabilities
 
-  /** Ask for the probabilities, now and then again and again. */
+  /** Ask for the probabilities, and set the timer to ask again. */
   async _refresh() {
     const began = performance.now();
     let wait;
@@ -572,14 +575,20 @@ export class LocalExperiment {
   /** Send the decisions that wait, then the rewards that wait. */
   async _sendAll() {
     const rewards = [...this._rewards]; // of decisions that are sent below, or were before
-    const kinds = { exposures: [], fallbacks: [] };
-    for (const one of this._decisions.values()) kinds[kindOf(one)].push(one);
-    for (const [kind, entries] of Object.entries(kinds)) {
+    for (const [kind, entries] of Object.entries(this._byKind())) {
       for (const batch of this._batches(kind, entries)) await this._sendBatch(kind, batch);
     }
     const possible = this._possible(rewards);
     if (this._public) for (const one of possible) await this._sendReward(one);
     else for (const batch of this._batches("rewards", possible)) await this._sendBatch("rewards", batch);
+  }
+
+  _byKind() {
+    const kinds = { exposures: [], fallbacks: [] };
+    for (const one of this._decisions.values()) {
+      kinds[one.allocation === undefined ? "fallbacks" : "exposures"].push(one);
+    }
+    return kinds;
   }
 
   _batches(kind, items, bytes = MOST_BYTES) {
@@ -594,6 +603,7 @@ export class LocalExperiment {
       if (this._decisions.has(one.id)) continue; // made in the meantime
       if (this._unlogged.get(one.id) || (this._public && !this._receiptOf(one))) {
         this._rewards.delete(one);
+        this._counts.dropped += 1;
       } else possible.push(one);
     }
     return possible;
@@ -663,13 +673,15 @@ export class LocalExperiment {
     if (status === "recorded" || status === "duplicate") {
       this._counts.recorded += 1;
       if (entry.memory !== undefined) entry.memory.isRecorded = true;
-      if (receipt !== undefined) this._receipts.set(entry.id, checkText("receipt", receipt));
+      if (typeof receipt === "string") this._receipts.set(entry.id, receipt);
       return;
     }
     this._unlogged.set(entry.id, true);
     this._refused("decision", entry.id, status, detail);
-    if (status === "conflict" && entry.memory !== undefined && typeof arm === "string") {
-      this._units.set(entry.unit, { arm, isRecorded: true }); // another process decided first
+    if (entry.memory !== undefined) {
+      const isTaken = status === "conflict" && typeof arm === "string"; // another process was first
+      if (isTaken) this._units.set(entry.unit, { arm, isRecorded: true });
+      else this._units.delete(entry.unit);
     }
     if (status === "unlikely" && !this._isMuted) this._mute(detail);
     if (status === "unknown-version") this._forget(entry.allocation);
@@ -679,7 +691,7 @@ export class LocalExperiment {
     const { refused } = this._counts;
     refused[status] = (refused[status] ?? 0) + 1;
     const shown = `${JSON.stringify(id)}: ${printable(detail)}`;
-    this._warn(status, `the service refused the ${what} ${shown} (stats() has the number of them)`);
+    this._warn(`${what} ${status}`, `the service refused the ${what} ${shown} (stats() has the number of them)`);
   }
 
   /** The service found that arms weren't drawn with the probabilities: nothing more is recorded. */
@@ -720,8 +732,7 @@ export class LocalExperiment {
     this._isLeaving = true;
     const sent = [];
     let room = KEEPALIVE_BYTES - 1000; // for what is around the items
-    const kinds = { exposures: [], fallbacks: [] };
-    for (const one of this._decisions.values()) kinds[kindOf(one)].push(one);
+    const kinds = this._byKind();
     const rewards = this._possible(this._rewards);
     if (!this._public) kinds.rewards = rewards;
     for (const [kind, items] of Object.entries(kinds)) {
@@ -752,10 +763,6 @@ const WRITE = {
   fallbacks: ({ id, decision, unit }) => ({ id, arm: decision.arm, unit: unit ?? null }),
   rewards: ({ id, value, metrics, key }) => compact({ id, value, metrics, key }),
 };
-
-function kindOf({ allocation }) {
-  return allocation === undefined ? "fallbacks" : "exposures";
-}
 
 /** The probabilities of a version of an experiment, as the service gives them to clients. */
 class Allocation {
@@ -886,6 +893,11 @@ class Recent {
     if (found !== undefined || !this._old.has(key)) return found;
     this.set(key, this._old.get(key));
     return this._new.get(key) ?? this._old.get(key);
+  }
+
+  delete(key) {
+    this._old.delete(key);
+    this._new.delete(key);
   }
 
   set(key, value) {

@@ -764,6 +764,7 @@ const WRONG = {
   "no cells": () => Response.json({ ...ALLOCATION, probabilities: null, cells: {} }),
   "no lifetime": () => Response.json({ ...ALLOCATION, lifetime: null }),
   "an unexpected 304": () => new Response(null, { status: 304 }),
+  "no time between requests": () => Response.json({ ...ALLOCATION, refresh: 0 }),
   "nobody in play": () => Response.json({ ...ALLOCATION, holdout: 0.5, active: [false, false, false] }),
 };
 for (const [what, answer] of Object.entries(WRONG)) {
@@ -808,6 +809,26 @@ test("what is lost on the way is repeated, and logged once", async (t) => {
   assert.deepEqual([waiting, recorded, rewarded, refused], [0, 2400, 2400, {}]);
 });
 
+test("a full request is sent at once, and flushing and closing send the latest, too", async () => {
+  const played = new Played();
+  const exp = await played.open();
+  for (let n = 0; n < 1000; n += 1) exp.decide();
+  await until(() => played.log.size === 1000);
+  exp.decide();
+  const sending = exp.flush();
+  exp.decide(); // that request doesn't have it
+  await exp.flush();
+  assert.equal(played.log.size, 1002);
+  await sending;
+  exp.decide();
+  let late;
+  played.before = ({ path }) => {
+    if (path === "exposures") late ??= exp.decide();
+  };
+  await exp.close();
+  assert.ok(played.log.has(late.id));
+});
+
 test("an age is that of the attempt", async (t) => {
   let now = performance.now();
   t.mock.method(performance, "now", () => now);
@@ -843,7 +864,7 @@ test("a reward follows its decision, and stays behind if that is refused", async
   await exp.flush();
   assert.deepEqual(played.asked("rewards").flatMap(({ body }) => body.rewards), [{ id: good.id, value: 1 }]);
   assert.equal(exp.reward(bad.id, 2), false);
-  assert.deepEqual(exp.stats().refused, { conflict: 1 });
+  assert.deepEqual([exp.stats().refused, exp.stats().dropped], [{ conflict: 1 }, 2]);
   const [text] = warned.mock.calls.at(-1).arguments;
   assert.match(text, /refused the decision ".*": it has arm 12\\u001b/);
   assert.equal(exp.stats().waiting, 0);
@@ -950,6 +971,11 @@ test("a sticky unit takes the arm that another process gave it", async (t) => {
   assert.deepEqual([again.arm, again.probability, again.reason], [other, probability, "sticky"]);
   await exp.flush();
   assert.deepEqual([played.log.has(id), played.log.has(again.id)], [false, true]);
+  const bob = exp.decide({ unit: "bob" });
+  played.statusOf = () => "impossible-arm";
+  await exp.flush();
+  assert.equal(played.log.has(bob.id), false);
+  assert.equal(exp.decide({ unit: "bob" }).reason, "local"); // the refused draw is forgotten
 });
 
 test("a sticky experiment without a unit gets the fallback, and a warning", async (t) => {

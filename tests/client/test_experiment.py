@@ -24,7 +24,16 @@ from varts.serve.errors import ERRORS as SERVED
 from varts.serve.schemas import RewardResult
 
 # What a database offers and a service does not.
-NOT_OFFERED = {"settle", "verify", "state", "amend_many", "void_many", "contexts", "decide_each"}
+NOT_OFFERED = {
+    "settle",
+    "verify",
+    "state",
+    "amend_many",
+    "void_many",
+    "contexts",
+    "decide_each",
+    "record_exposures_of",
+}
 
 
 def play(experiment, count=240):

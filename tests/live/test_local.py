@@ -279,6 +279,13 @@ def test_the_memory_of_clients_is_bounded(monkeypatch):
     known.test("a", right)
     known.test("d", right)
     assert [known.are_refused(name) for name in "abcd"] == [True, False, True, False]
+    monkeypatch.setattr(clients, "MOST_ARMS", 5)  # those of one client, and not of two
+    tested = known.test("e", right)
+    known.keep(tested)
+    assert known.test("e", right).before is tested.after
+    known.keep(known.test("f", right))
+    assert known.test("e", right).before is not tested.after
+    assert known.are_refused("c") is False
 
 
 def test_bets_on_known_arms_begin_at_once_and_those_on_new_arms_later():

@@ -180,7 +180,8 @@ def test_a_failure_that_took_its_time_is_not_tried_again(monkeypatch):
     assert ledger.batches == [[1]]
 
 
-def test_too_many_that_wait_are_refused_at_once(monkeypatch):
+@pytest.mark.parametrize("most", [runtime.MOST_WAITING, 7])
+def test_too_many_that_wait_are_refused_at_once(most):
     free = threading.Event()
 
     def act(items):
@@ -188,12 +189,12 @@ def test_too_many_that_wait_are_refused_at_once(monkeypatch):
         return items
 
     async def run():
-        batcher = Batcher(act, Broken)
+        batcher = Batcher(act, Broken, most_waiting=most)
         taken = asyncio.create_task(batcher.submit([0]))
         await asyncio.sleep(0.05)
-        waiting = [asyncio.create_task(batcher.submit([n])) for n in range(runtime.MOST_WAITING)]
+        waiting = [asyncio.create_task(batcher.submit([n])) for n in range(most)]
         await asyncio.sleep(0.05)
-        with pytest.raises(Problem, match="2000 items are waiting") as refusal:
+        with pytest.raises(Problem, match=f"{most} items are waiting") as refusal:
             await batcher.submit([1])
         assert refusal.value.kind.status == 503
         assert refusal.value.headers["retry-after"] == "1"

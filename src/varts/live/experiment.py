@@ -368,6 +368,14 @@ class Experiment:
 
         Returns:
             What `record_exposures` would have returned for each of them.
+
+        >>> import varts
+        >>> exp = varts.open("price", ["9", "12"], store="memory://")
+        >>> made = exp.allocation()
+        >>> one, other = [("a-1", "9", 1, 0.3)], [("b-1", "12", 1, 0.1), ("b-2", "15", 1, 0.0)]
+        >>> clients = [(one, [made.ticket], "a"), (other, [made.ticket], "b")]
+        >>> [[result.status for result in each] for each in exp.record_exposures_of(clients)]
+        [['recorded'], ['recorded', 'impossible-arm']]
         """
         sent, given, complete = [], [], []
         for exposures, tickets, client in clients:

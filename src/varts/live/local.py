@@ -427,7 +427,7 @@ class _Recorder:
         if before.arm in self.config.paused and one.version >= self.state.revision:
             return before
         name = self.config.arms[before.arm]
-        raise Refusal(CONFLICT, f"unit {one.unit!r} has arm {name!r} already", name)
+        raise Refusal(CONFLICT, f"the unit of {one.id!r} has arm {name!r} already", name)
 
     def _assign(
         self, one: Exposure, arm: int, p: float, estimated: bool, before: Assigned | None

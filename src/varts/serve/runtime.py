@@ -39,6 +39,8 @@ from varts.serve.telemetry import Metrics, tell, tell_error
 
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
 MOST_WAITING = 2_000  # items; more are refused at once
+# Of exposures, which come a thousand at a time, and which nobody's page waits for.
+MOST_EXPOSURES_WAITING = 20_000
 LONGEST_WAIT_SECONDS = 2.0  # of the oldest item, before new ones are refused
 # If a connection turns out to be broken at once, the next try opens another one. If that took long,
 # so would the next try, and callers have waited already.
@@ -66,6 +68,7 @@ class Batcher(Generic[Item, Outcome]):
         broken: The error after which all items are tried once more; any other fails them at once.
         threads: Where `act` runs; by default in the event loop's own threads.
         observe: Called after every batch with the number of items and of seconds.
+        most_waiting: How many items may wait before more are refused.
     """
 
     def __init__(
@@ -74,7 +77,9 @@ class Batcher(Generic[Item, Outcome]):
         broken: type[Exception],
         threads: Executor | None = None,
         observe: Callable[[int, float], None] = lambda items, seconds: None,
+        most_waiting: int = MOST_WAITING,
     ) -> None:
+        self._most_waiting = most_waiting
         self._act, self._broken, self._threads, self._observe = act, broken, threads, observe
         self._parcels: deque[Parcel[Item, Outcome]] = deque()
         self._at_work: asyncio.Task[None] | None = None
@@ -107,7 +112,7 @@ class Batcher(Generic[Item, Outcome]):
         if self._closed:
             raise Problem("draining", "the service is shutting down")
         # A large request that finds nobody before it is let in.
-        if self.waiting and self.waiting + count > MOST_WAITING:
+        if self.waiting and self.waiting + count > self._most_waiting:
             raise Problem("busy", f"{self.waiting} items are waiting already")
         if self._parcels and now - self._parcels[0].since > LONGEST_WAIT_SECONDS:
             raise Problem("busy", f"others have been waiting for {LONGEST_WAIT_SECONDS:g} s")
@@ -213,7 +218,11 @@ class Running:
         )
 
         self.recording: Batcher[Exposed, ExposureResult] = Batcher(
-            self._record, ConnectionLost, threads, partial(metrics.observe_batch, "expose")
+            self._record,
+            ConnectionLost,
+            threads,
+            partial(metrics.observe_batch, "expose"),
+            MOST_EXPOSURES_WAITING,
         )
         self._allocation: tuple[LocalAllocation, bytes] | None = None  # the last one, as JSON
 

@@ -15,7 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from varts.checks.ratio import Bets
 
-MOST_CLIENTS = 10_000  # remembered; beyond this, those that were seen least recently are forgotten
+MOST_CLIENTS = 10_000  # remembered
+MOST_ARMS = 500_000  # of all of them together: about 100 MB
 ALARM = 10_000.0  # at most one honest client in so many ever gets there
 
 
@@ -34,10 +35,15 @@ class Draws(NamedTuple):
 
 
 class Clients:
-    """The evidence against each client, in the memory of this process; threads may share it."""
+    """The evidence against each client, in the memory of this process; threads may share it.
+
+    What takes too much memory is forgotten, beginning with the clients that were seen least
+    recently.
+    """
 
     def __init__(self) -> None:
         self._bets: OrderedDict[Any, Bets | None] = OrderedDict()  # None: too much evidence
+        self._arms = 0  # of all of them together
         self._lock = threading.Lock()
 
     def are_refused(self, client: Any) -> bool:
@@ -53,12 +59,15 @@ class Clients:
             client: Names the client and the experiment.
             draws: What it drew.
         """
+        from varts.checks.ratio import Bets  # imports polars
+
         with self._lock:
-            before = self._find(client)
+            before = self._bets.get(client, Bets(2))
             after = None if before is None else _added(before, draws)
             if before is None or after is None:
-                self._bets[client] = None
+                self._put(client, None)
                 return None
+            self._put(client, before)
         return Tested(client, draws, before, after)
 
     def keep(self, tested: Tested) -> None:
@@ -68,21 +77,21 @@ class Clients:
             tested: The result of `test`.
         """
         with self._lock:
-            now = self._find(tested.client)
+            now = self._bets.get(tested.client, tested.before)
             if now is tested.before:
-                self._bets[tested.client] = tested.after
+                self._put(tested.client, tested.after)
             elif now is not None:  # others of the same client were recorded meanwhile
-                self._bets[tested.client] = _added(now, tested.draws)
+                self._put(tested.client, _added(now, tested.draws))
 
-    def _find(self, client: Any) -> Bets | None:
-        from varts.checks.ratio import Bets  # imports polars
+    def _put(self, client: Any, bets: Bets | None) -> None:
+        self._arms += _size(bets) - _size(self._bets.pop(client, None))
+        self._bets[client] = bets
+        while len(self._bets) > MOST_CLIENTS or self._arms > MOST_ARMS:
+            self._arms -= _size(self._bets.popitem(last=False)[1])
 
-        if client not in self._bets:
-            self._bets[client] = Bets(2)
-        self._bets.move_to_end(client)
-        while len(self._bets) > MOST_CLIENTS:
-            self._bets.popitem(last=False)
-        return self._bets[client]
+
+def _size(bets: Bets | None) -> int:
+    return 0 if bets is None else len(bets.arms)
 
 
 class Tested(NamedTuple):
