@@ -23,7 +23,7 @@ import varts_client
 FALLBACK = "a"
 STICKY_SHARE, NAMED_SHARE, REWARDED_SHARE = 0.1, 0.5, 0.3
 FLUSH_SECONDS = 0.2
-DEADLINE = 2.0  # seconds of a request: a connection that is lost silently is noticed after these
+DEADLINE = 4.0  # seconds of a request: a connection that is lost silently is noticed after these
 UNITS = 20_000  # of the sticky experiment, over all processes
 MOST_WAITING = 20_000  # a fifth of what the queue takes: a process that is ahead waits
 PAUSE = 0.005
