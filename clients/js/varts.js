@@ -492,14 +492,12 @@ export class LocalExperiment {
       if (found !== undefined) [this._allocation, this._tag] = [found[0], found[1] ?? undefined];
       this._confirmed = began;
       this._until = began + 1000 * this._allocation.lifetime;
-      const isBack = this._refreshFailures > 0;
       this._refreshFailures = 0;
       this._error = undefined;
       this._warned.delete("refresh");
       const refresh = this._refreshMs ?? 1000 * this._allocation.refresh;
       wait = Math.min(refresh * (0.9 + 0.2 * Math.random()), LONGEST_MS);
-      // Only after an outage: a service that is busy needs the pause that is under way.
-      if (this._sendFailures && isBack) this._sendSoon(0);
+      if (this._sendFailures) this._sendSoon(0); // the service is back
     } catch (error) {
       this._error = error;
       if (error instanceof VartsError && !isPassing(error)) {
