@@ -15,10 +15,10 @@ install-into = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1
 failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the settings of pip: `make UV= $@` installs with pip)' >&2; exit 1; }
 
 .PHONY: help install kernels browser typescript pgbouncer constraints format check lint test test-full test-postgres test-seeds \
-	test-oldest test-newest chaos chaos-serve audit reproduce results docs changelog wheel sbom clean \
+	test-oldest test-newest chaos chaos-serve chaos-local audit reproduce results docs changelog wheel sbom clean \
 	bench bench-versions bench-fit bench-real bench-live bench-logs \
 	bench-serve bench-history bench-pages bench-large bench-anytime \
-	bench-best-arm bench-closed-loop bench-heavy-tails bench-tables bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-delays
+	bench-best-arm bench-closed-loop bench-heavy-tails bench-tables bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-delays bench-refresh bench-local
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-26s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,6 +123,9 @@ chaos: install  ## live experiments under kills, pauses, restarts, restores and 
 
 chaos-serve: install  ## varts serve under kills, lost stores, full disks and wrong clocks
 	$(BIN)/python -m tests.serve.chaos $(CHAOS)
+
+chaos-local: install  ## a million local decisions while clients, network and service fail; CHAOS='--store sqlite'
+	$(BIN)/python -m tests.serve.local_chaos $(CHAOS)
 
 audit:  ## known vulnerabilities of the pinned dependencies and of the workflows, in .venv-audit
 	$(PYTHON) -m venv .venv-audit
@@ -243,6 +246,12 @@ bench-family: install  ## regret and identification of all policies beside publi
 
 bench-delays: install  ## what late and batched rewards cost, by policy, into docs/delays.md
 	$(BIN)/python -m benchmarks.delays $(BENCH)
+
+bench-refresh: install  ## what it costs to refresh allocations rarely, by policy, into docs/local.md
+	$(BIN)/python -m benchmarks.refresh $(BENCH)
+
+bench-local: install  ## local decisions in batches beside single decisions over HTTP, into docs/local.md
+	$(BIN)/python -m benchmarks.ingestion $(BENCH)
 
 bench-linear: install  ## policies with features on problems with context, into docs/context-results.md
 	$(BIN)/python -m benchmarks.linear $(BENCH)

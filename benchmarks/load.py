@@ -17,6 +17,9 @@ import numpy as np
 
 WARM_UP = 0.5  # seconds that do not count
 BATCH = 100
+LOCAL_BATCH = 1_000  # what a client sends at a time
+REFRESHED = 50  # batches between two requests for an allocation
+BUSY, BUSY_SECONDS = b"503", 0.02  # a request that is refused for now is sent again after these
 REFUSED = 0.05  # of the rewards, where some are refused
 LOOK_SECONDS = 1.0  # between two looks at a page that is open
 
@@ -73,6 +76,36 @@ def ask_batches(target, number):
         yield target.request("POST", path, {"decisions": ids}), 0.0, BATCH
 
 
+def ask_local(target, number):
+    """A thousand decisions that were made locally, then their rewards, with up to date tickets."""
+    rng, experiment = random.Random(number), "/v1/experiments/bench"
+    client = f"{os.getpid()}-{number}"
+    for i in range(10**9):
+        if i % REFRESHED == 0:
+            _, body = yield target.request("GET", f"{experiment}/allocation"), 0.0, 0
+            allocation = json.loads(body)
+            shown = {"version": allocation["version"], "age": 0.5}
+        arms = rng.choices(allocation["arms"], allocation["probabilities"], k=LOCAL_BATCH)
+        ids = [f"{client}-{i}-{j}" for j in range(LOCAL_BATCH)]
+        exposures = [{"id": id, "arm": arm, **shown} for id, arm in zip(ids, arms, strict=True)]
+        sent = {"client": client, "tickets": [allocation["ticket"]], "exposures": exposures}
+        body = yield from insist(target.request("POST", f"{experiment}/exposures", sent), 0)
+        if body.count(b'"recorded"') != LOCAL_BATCH:
+            raise RuntimeError(f"not all exposures were recorded: {body[:500]!r}")
+        sent = {"rewards": [{"id": id, "value": rng.gauss(0, 1)} for id in ids]}
+        yield from insist(target.request("POST", f"{experiment}/rewards", sent), LOCAL_BATCH)
+
+
+def insist(request, items):
+    """Send a request until the service has room for it; its body is returned."""
+    pause = 0.0
+    while True:
+        head, body = yield request, pause, items
+        if head[9:12] != BUSY:
+            return body
+        pause = BUSY_SECONDS
+
+
 def ask_nothing(target, number):
     """Whether the service is alive: HTTP alone."""
     while True:
@@ -94,6 +127,7 @@ WAYS = {
     "refused": ask_refused,
     "decisions": ask_decisions,
     "batches": ask_batches,
+    "local": ask_local,
     "nothing": ask_nothing,
     "look": look,
 }
@@ -113,7 +147,7 @@ class Tally:
     def note(self, asked, answered, status, items):
         if self.begin <= asked and answered <= self.end:
             self.times.append(answered - asked)
-            self.items += items
+            self.items += items if status == "200" else 0
             self.statuses[status] += 1
 
 

@@ -9,7 +9,8 @@ page has an error (an exception or the wrong exit code), the page stays as it is
 exits with 1. Without `--accept` it only reports.
 
 Rules for a page:
-- ```python blocks run in order, in an empty folder, and share one namespace;
+- ```python blocks run in order, in an empty folder, and share one namespace; they can import
+  `varts_client`, the client that people copy into their programs;
 - a ```text or ```output block right after a python block is the output of that block;
 - in a ```console block, every `$ varts ...`, `$ cat ...` and `$ curl ...` runs in the same folder,
   and the lines below a command are its output;
@@ -121,13 +122,21 @@ def commands(body: list[str], start: int, exit_code: int) -> list[Step]:
 def page_runner():
     """Start `tests/page_runner.py`; yields a function that runs steps in a folder."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    client = ROOT / "clients/python"  # a page imports it as if it had been copied into its folder
+    modules = os.pathsep.join([str(client), *filter(None, [os.environ.get("PYTHONPATH")])])
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-m", "tests.page_runner"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "MPLBACKEND": "Agg", "PATH": path, "NO_COLOR": "1"},
+        env={
+            **os.environ,
+            "MPLBACKEND": "Agg",
+            "PATH": path,
+            "PYTHONPATH": modules,
+            "NO_COLOR": "1",
+        },
     ) as process:
 
         def run(steps, folder):

@@ -1416,11 +1416,12 @@ class _Local:
         made.until = began + made.lifetime  # before others see it
         self._allocation, self._confirmed, self._refusal = made, began, None
         self._etag = response.headers.get("etag", self._etag if response.status == 304 else None)
-        self._refresh_failures = 0
+        is_back, self._refresh_failures = self._refresh_failures > 0, 0
         self._warned.discard("refresh")
         self._refresh_at = monotonic() + max(made.refresh, 0.05) * random.uniform(0.9, 1.1)
         self._known.set()
-        if self._is_paused:  # the service is back
+        # Only after an outage: a service that is busy needs the pause that is under way.
+        if self._is_paused and is_back:
             self._send_at = -math.inf
 
     def _no_refresh(self, error: VartsError) -> None:

@@ -52,7 +52,7 @@ class LocalService:
         self.recorded, self.fallbacks, self.rewards = {}, {}, {}
         self.clients, self.units, self.paths, self.mistakes = Counter(), {}, [], []
         self.batches = []  # (path, number of items)
-        self.not_modified = 0
+        self.not_modified, self.refused = 0, Counter()
         self._lock = threading.Lock()
         self.allocations = {}
         self.change(**fields)
@@ -93,6 +93,7 @@ class LocalService:
                 connection.close()
                 return
             if isinstance(mode, int):
+                self.refused[path] += 1
                 status, answer = mode, self._problem(mode)
             else:
                 with self._lock:

@@ -362,6 +362,19 @@ def test_lost_responses_count_once(service):
     assert all(service.recorded[one.id]["arm"] == one.arm for one in made)
 
 
+def test_a_busy_service_gets_the_pause_that_it_needs(service):
+    """It goes on to answer requests for allocations, which must not end the pause."""
+    service.modes["exposures"] = 503
+    service.change(refresh=0.05)
+    with opened(service) as exp:
+        exp.decide(id="one")
+        wait_until(lambda: service.not_modified >= 30)
+        assert 0 < service.refused["exposures"] <= 10
+        service.modes.clear()
+        assert exp.flush()
+    assert list(service.recorded) == ["one"]
+
+
 @pytest.mark.parametrize("status", [401, 404, 429, 500, 502, 503, 504])
 def test_refusals_that_may_pass_keep_everything(service, status):
     with opened(service) as exp:

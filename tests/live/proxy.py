@@ -1,4 +1,4 @@
-"""A network between varts and PostgreSQL that a test can break."""
+"""A network between a client and PostgreSQL or a service that a test can break."""
 
 import select
 import socket
@@ -13,7 +13,7 @@ RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 class Proxy:
-    """Forwards TCP connections on 127.0.0.1 to the Unix socket of a PostgreSQL server.
+    """Forwards TCP connections on 127.0.0.1 to a server.
 
     `silence()` breaks it without a word: sockets stay open, the kernel acknowledges what is sent,
     and nothing arrives. After `forward()` new connections work again. On old ones, what was sent
@@ -21,7 +21,8 @@ class Proxy:
     has forgotten them. `cut()` resets all connections.
 
     Args:
-        url: A URL of the server, with `host=` its folder.
+        url: A URL of a PostgreSQL server, with `host=` the folder of its Unix socket, or the http
+            address of a service.
     """
 
     def __init__(self, url):
@@ -42,8 +43,10 @@ class Proxy:
         self._thread.join(10)
 
     def url(self, **options):
-        """The URL of the same database through this proxy."""
+        """The URL of the same database or service through this proxy."""
         port = self._listener.getsockname()[1]
+        if self._target.drivername == "http":
+            return f"http://127.0.0.1:{port}"
         through = self._target.set(host="127.0.0.1", port=port, password=None, query={})
         return through.update_query_dict({k: str(v) for k, v in options.items()}).render_as_string()
 
@@ -82,10 +85,20 @@ class Proxy:
     def _accept(self):
         client, _ = self._listener.accept()
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        server = socket.socket(socket.AF_UNIX)
-        server.connect(f"{self._target.query['host']}/.s.PGSQL.5432")
+        try:
+            server = self._connect()
+        except OSError:  # it is down: so is this
+            client.close()
+            return
         self._peers |= {client: server, server: client}
         self.accepted += 1
+
+    def _connect(self):
+        if self._target.drivername == "http":
+            return socket.create_connection((self._target.host, self._target.port))
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(f"{self._target.query['host']}/.s.PGSQL.5432")
+        return server
 
     def _pass_on(self, source):
         target = self._peers[source]

@@ -54,9 +54,15 @@ signal.signal(signal.SIGUSR1, lambda *_: ahead.__setitem__(0, -3_600_000_000_000
 
 
 class Supervisor(threading.Thread):
-    """Keeps a service running on one port, and notes with which exit code each of them ended."""
+    """Keeps a service running on one port, and notes with which exit code each of them ended.
 
-    def __init__(self, url, folder):
+    Args:
+        url: The store.
+        folder: Where its log goes.
+        preamble: A program that the service runs first.
+    """
+
+    def __init__(self, url, folder, preamble=CLOCK):
         super().__init__()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -64,14 +70,14 @@ class Supervisor(threading.Thread):
         self.address = f"http://127.0.0.1:{self.port}"
         self.codes, self.over, self.process = Counter(), threading.Event(), None
         self._command = [
-            sys.executable, "-c", f"{CLOCK}\nfrom varts.cli import main\nmain()", "serve",
+            sys.executable, "-c", f"{preamble}\nfrom varts.cli import main\nmain()", "serve",
             "--no-auth", "--log", "json", "--port", str(self.port), "--store", url,
         ]  # fmt: skip
-        self._log = Path(folder) / "log"
+        self.log = Path(folder) / "log"
 
     def run(self):
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}", "OPENBLAS_NUM_THREADS": "1"}
-        with self._log.open("a") as log:
+        with self.log.open("a") as log:
             while not self.over.is_set():
                 self.process = subprocess.Popen(
                     self._command, stdout=log, stderr=log, env=environment

@@ -27,7 +27,7 @@ from varts._decoding import decode
 from varts.features import NUMBER, Features
 from varts.live.errors import NotLocal
 
-REFRESH_SECONDS = 10.0  # after which a client should ask for the next allocation
+REFRESH_SECONDS = 10.0  # after which a client asks again; docs/local.md says why so many
 LIFETIME_SECONDS = 3600.0  # how long it may use one if the service doesn't answer
 MOST_CELLS = 1_000
 MOST_PROBABILITIES = 10_000  # of all cells: a ticket has all of them, and a request several tickets
