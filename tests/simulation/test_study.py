@@ -170,7 +170,7 @@ def test_tables_are_plain_ones_that_go_to_pandas_without_pyarrow(problem, monkey
 
 def test_without_pandas_the_way_to_install_it_is_said(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'varts\[pandas\]'"):
+    with pytest.raises(ImportError, match=r"to_pandas needs the extra pandas: run pip install"):
         simulate(problem, ["UCB1"], 5, 2).to_pandas()
 
 
