@@ -43,6 +43,9 @@ BENCHMARKS = {
     "calibration": ("ranks, reliability and coverage of beliefs and reports", ["calibration"]),
     "evaluation": ("bias and coverage of estimates from logs", ["evaluation"]),
     "evaluation-contexts": ("the same for logs with contexts", ["evaluation_contexts"]),
+    "context-worth": ("whether the interval of what context is worth holds", ["context_worth"]),
+    "idle-connections": ("what 1,000 idle connections cost other clients", ["idle_connections"]),
+    "time-effects": ("reports when the level moves for all arms", ["time_effects"]),
     "metrics": ("which policy for revenue, ratings, latency and clicks", ["metrics"]),
     "obp": ("estimates from logs beside those of the Open Bandit Pipeline", ["agreement"]),
 }
