@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,15 @@ def test_the_tree_in_the_readme_matches_the_package():
     named = {word.rstrip("/") for word in re.findall(r"[a-z_]+(?:\.py|/(?= ))", tree)}
     there = {path.name for path in (ROOT / "src/varts").iterdir() if path.name[0] not in "_."}
     assert named - {"engine"} == there - {"data", "py.typed"}
+
+
+def test_the_project_describes_itself_in_one_way():
+    said = " ".join(varts.__doc__.partition("\n\n")[0].split())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["description"] == said
+    for name in ("README.md", "docs/index.md"):
+        assert f"\n{said}\n" in (ROOT / name).read_text(encoding="utf-8"), name
+    assert f'abstract: "{said}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_the_citation_names_this_version():
