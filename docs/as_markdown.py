@@ -57,7 +57,7 @@ def llms_txt(docs: Path) -> str:
 
 
 def line(page: Path, docs: Path) -> str:
-    """Return the line of a page in the list: a link, and what the page is about if it says so."""
+    """Return the line of a page in the list: a link, and its summary if it has text."""
     link = f"- [{title(page)}]({page.relative_to(docs).as_posix()})"
     return f"{link}: {about}" if (about := summary(page)) else link
 

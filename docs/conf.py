@@ -99,6 +99,21 @@ def add_commands(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] += command_reference()
 
 
+OUTSIDE = re.compile(r"\]\((?=\.\./[^)#]*\.md\))")
+
+
+def link_files(app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to Markdown files outside this folder are to files, not to pages of the site."""
+    folder = Path(app.env.doc2path(page)).parent
+
+    def link(found: re.Match[str]) -> str:
+        target = source[0][found.end() :].partition(")")[0]
+        outside = Path(app.srcdir) not in (folder / target).resolve().parents
+        return "](path:" if outside else found[0]
+
+    source[0] = OUTSIDE.sub(link, source[0])
+
+
 def write_markdown(app: Sphinx, error: Exception | None) -> None:
     """The pages as Markdown, and llms.txt, for programs that read the site."""
     if error is None and app.builder.format == "html":
@@ -137,4 +152,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", read_as_markdown, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", leave_out)
     app.connect("source-read", add_commands)
+    app.connect("source-read", link_files)
     app.connect("build-finished", write_markdown)

@@ -1,4 +1,4 @@
-"""What the site has for programs that read: every page as Markdown, and llms.txt."""
+"""The site as Markdown: every page, and llms.txt."""
 
 import importlib.util
 import re
