@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -167,37 +165,6 @@ def test_the_tree_on_the_page_about_architecture_matches_the_package():
     named = {word.rstrip("/") for word in re.findall(r"[a-z_]+(?:\.py|/(?= ))", tree)}
     there = {path.name for path in (ROOT / "src/varts").iterdir() if path.name[0] not in "_."}
     assert named - {"engine"} == there - {"data", "py.typed"}
-
-
-def glossary_mistakes(text: str) -> list[str]:
-    """Terms that are out of order or have no link to the page that explains them."""
-    entries = re.findall(r"^\*\*(.+?)\*\*: (.+)$", text, re.MULTILINE)
-    terms = [term.casefold() for term, _ in entries]
-    disorder = [b for a, b in itertools.pairwise(terms) if a >= b]
-    return disorder + [term for term, meaning in entries if not LINK.search(meaning)]
-
-
-def test_the_glossary_is_alphabetical_and_every_term_has_a_link():
-    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
-    assert len(re.findall(r"^\*\*", text, re.MULTILINE)) > 50
-    assert glossary_mistakes(text) == []
-
-
-def test_mistakes_in_a_glossary_are_found():
-    arm, belief = "**Arm**: an [arm](a.md).\n\n", "**Belief**: a [belief](b.md).\n\n"
-    assert glossary_mistakes(arm + belief) == []
-    assert glossary_mistakes(belief + arm) == ["arm"]
-    assert glossary_mistakes(arm + arm) == ["arm"]
-    assert glossary_mistakes(arm + "**Block**: a block.\n") == ["Block"]
-
-
-def test_the_supported_versions_of_python_are_those_of_the_package():
-    page = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    name = "Programming Language :: Python :: 3."
-    minors = [int(one.removeprefix(name)) for one in project["classifiers"] if name in one]
-    assert f"| Python | 3.{min(minors)} to 3.{max(minors)} |" in page
-    assert project["requires-python"] == f">=3.{min(minors)}"
 
 
 def test_the_citation_names_this_version():
