@@ -1,4 +1,4 @@
-"""Lists in the documentation that would go stale unnoticed: the glossary, and supported versions."""
+"""Lists in the docs that go stale unnoticed: the glossary, and the supported versions."""
 
 import itertools
 import re
