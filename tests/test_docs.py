@@ -160,8 +160,8 @@ def test_the_reference_lists_every_public_name_once():
     assert set(listed) == modules | (set(varts._home.values()) - {"varts"})
 
 
-def test_the_tree_in_the_readme_matches_the_package():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_tree_on_the_page_about_architecture_matches_the_package():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     tree = re.search(r"^src/varts/\n((?:  .+\n)+)", text, re.MULTILINE)[1]
     named = {word.rstrip("/") for word in re.findall(r"[a-z_]+(?:\.py|/(?= ))", tree)}
     there = {path.name for path in (ROOT / "src/varts").iterdir() if path.name[0] not in "_."}
