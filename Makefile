@@ -195,7 +195,7 @@ BEFORE ?= $(shell git describe --tags --abbrev=0 2> /dev/null || git rev-list --
 bench-versions: install  ## what people wait for, by revision BEFORE and by this one, into docs/benchmarks.md
 	$(BIN)/python -m benchmarks.versions $(BEFORE) $(BENCH)
 
-bench-fit: install  ## priors from history: recovery, gain, large logs, into docs/priors.md
+bench-fit: install  ## priors from history: recovery, gain, large logs, into docs/priors-results.md
 	$(BIN)/python -m benchmarks.fitting $(BENCH)
 
 bench-real: install  ## reports and choices on rewards the model did not make, into docs/tails.md
@@ -247,7 +247,7 @@ bench-delays: install  ## what late and batched rewards cost, by policy, into do
 bench-linear: install  ## policies with features on problems with context, into docs/context-results.md
 	$(BIN)/python -m benchmarks.linear $(BENCH)
 
-bench-evaluation: install  ## bias and coverage of estimates from logs, into docs/evaluation.md
+bench-evaluation: install  ## bias and coverage of estimates from logs, into docs/evaluation-results.md
 	$(BIN)/python -m benchmarks.evaluation $(BENCH)
 
 bench-evaluation-contexts: install  ## the same of logs with contexts
@@ -256,7 +256,7 @@ bench-evaluation-contexts: install  ## the same of logs with contexts
 bench-metrics: install  ## which policy for revenue, ratings, latency and clicks, into docs/recipes.md
 	$(BIN)/python -m benchmarks.metrics $(BENCH)
 
-bench-obp: install  ## estimates from logs beside those of the Open Bandit Pipeline, into docs/evaluation.md
+bench-obp: install  ## estimates from logs beside those of the Open Bandit Pipeline, into docs/evaluation-results.md
 	$(BIN)/python -m benchmarks.agreement
 
 bench-context: install  ## linear policies beside other packages on scikit-learn's tables, into docs/benchmarks-context.md
