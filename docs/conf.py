@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from importlib import import_module
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -111,6 +112,21 @@ def add_commands(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] += "\n" + text[text.index("**Before an experiment**") :]
 
 
+MARKDOWN_LINK = re.compile(r"\]\((\.\./[^)#]+\.md)\)")
+
+
+def download_other_pages(app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to Markdown files outside this folder, such as CONTRIBUTING.md, become downloads, as
+    links to other files of the repository are anyway."""
+
+    def link(found: re.Match[str]) -> str:
+        target = (Path(app.srcdir) / page).parent / found[1]
+        inside = target.resolve().is_relative_to(app.srcdir)
+        return found[0] if inside else f"](path:{found[1]})"
+
+    source[0] = MARKDOWN_LINK.sub(link, source[0])
+
+
 CODE = re.compile(r"(``.+?``|`[^`]+`)")
 MARKUP = re.compile(r"[*|]|(?<=\w)_(?=\W|$)")
 STARRED = re.compile(r"\s*\*{1,2}\w+:")  # `*args:` in a list of parameters
@@ -143,3 +159,4 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", read_as_markdown, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", leave_out)
     app.connect("source-read", add_commands)
+    app.connect("source-read", download_other_pages)
