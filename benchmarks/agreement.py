@@ -1,8 +1,8 @@
 """`make bench-obp`: do our estimates from a log agree with those of another implementation?
 
 Three logs go over to the Open Bandit Pipeline (obp) as CSV files, and it evaluates them in an
-environment of its own (`open_bandit.py`). Writes a table into docs/evaluation-results.md, and obp's numbers
-into the file with which a test compares ours.
+environment of its own (`open_bandit.py`). Writes a table into docs/evaluation-results.md,
+and obp's numbers into the file with which a test compares ours.
 """
 
 import json

@@ -1,6 +1,7 @@
 """`make bench-evaluation-contexts`: bias and coverage of estimates from logs with contexts.
 
-Writes the second table of docs/evaluation-results.md. `--quick` runs a tenth of it and writes nothing.
+Writes the second table of docs/evaluation-results.md. `--quick` runs a tenth of it and writes
+nothing.
 """
 
 import argparse
