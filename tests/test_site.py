@@ -65,7 +65,7 @@ def test_the_markdown_of_a_page_has_what_the_site_adds(site):
     assert "### `reward(self, id: str, value: float" in live
     assert "Args:" in live and "{public}" not in live
     assert "varts experiment report" in site.markdown_of(DOCS / "command-line.md")
-    assert "{toctree}" not in site.markdown_of(DOCS / "howto.md")
+    assert "{toctree}" not in site.markdown_of(DOCS / "guides.md")
     changes = site.markdown_of(DOCS / "changes.md")
     assert changes.startswith("# Changelog") and "](docs/" not in changes
 

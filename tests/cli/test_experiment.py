@@ -161,7 +161,7 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
 
 
 def test_the_guide_shows_every_verb():
-    page = (Path(__file__).parents[2] / "docs" / "live.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "live-options.md").read_text("utf-8")
     assert [verb for verb in VERBS if f"varts experiment {verb}" not in page] == []
 
 
