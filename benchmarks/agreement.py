@@ -1,4 +1,4 @@
-"""`make bench-obp`: do our estimates from a log agree with those of another implementation?
+"""`make bench NAME=obp`: do our estimates from a log agree with those of another implementation?
 
 Three logs go over to the Open Bandit Pipeline (obp) as CSV files, and it evaluates them in an
 environment of its own (`open_bandit.py`). Writes a table into docs/evaluation-results.md,

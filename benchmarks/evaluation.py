@@ -1,4 +1,4 @@
-"""`make bench-evaluation`: how far are estimates from a log off, and do their intervals hold?
+"""`make bench NAME=evaluation`: how far are estimates from a log off, and do their intervals hold?
 
 Writes the table of docs/evaluation-results.md. `--quick` runs a tenth of it and writes nothing.
 """

@@ -1,4 +1,4 @@
-"""`make bench-evaluation-contexts`: bias and coverage of estimates from logs with contexts.
+"""`make bench NAME=evaluation-contexts`: bias and coverage of estimates from logs with contexts.
 
 Writes the second table of docs/evaluation-results.md. `--quick` runs a tenth of it and writes
 nothing.
