@@ -30,7 +30,8 @@ MEASURED = re.compile(
 RULES = re.compile(
     r"\b(?:default|at most|at least|no more than|up to|limit\w*|timeout|deadline|after|within|"
     r"every|wait\w*|retr\w+|per request|older than|expire\w*|window|refus\w+|for example|such as|"
-    r"say|age|max\w*|min\w*|once|seconds? of a|lifetime|interval|longer than|less than|more than)\b",
+    r"say|age|max\w*|min\w*|once|seconds? of a|lifetime|interval|longer than|less than|"
+    r"more than)\b",
     re.IGNORECASE,
 )
 GENERATED = re.compile(r"<!-- ([\w -]+): generated -->.*?<!-- \1: end -->", re.DOTALL)
