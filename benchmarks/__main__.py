@@ -34,6 +34,7 @@ BENCHMARKS = {
     "pages": ("the pages of varts serve with ten million decisions", ["pages"]),
     "fit": ("priors from history: recovery, gain, large logs", ["fitting"]),
     "real": ("reports and choices on rewards that the model didn't generate", ["real"]),
+    "beliefs": ("times and errors of P(best) and the expected loss", ["beliefs"]),
     "anytime": ("errors and detection times of anytime-valid inference", ["anytime"]),
     "worlds": ("the numbers of live experiments in worlds whose truth is known", ["worlds"]),
     "closed-loop": (

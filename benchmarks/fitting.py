@@ -1,4 +1,4 @@
-"""`make bench NAME=fit`: does `fit_prior` give back what a history was drawn from, and what is it worth?
+"""`make bench NAME=fit`: does `fit_prior` recover a history's prior, and what does it gain?
 
 Writes the tables of docs/priors-results.md and the figure of docs/priors.md. `--quick` runs a tenth
 of it and writes nothing.

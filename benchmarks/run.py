@@ -1,4 +1,4 @@
-"""`make bench NAME=speed`: measure everything, print it, write results.json and docs/benchmarks.md."""
+"""`make bench NAME=speed`: measure everything, write results.json and docs/benchmarks.md."""
 
 import argparse
 import json

@@ -22,7 +22,7 @@ UNIT = (
     r"(?:mega|giga)bytes?|(?:decisions?|rewards?|pairs?|requests?|rounds?) (?:per|a) second)"
 )
 MEASURED = re.compile(
-    rf"(?<![\w.$-]){NUMBER}(?: |-| to \d[\d.,]* ){UNIT}\b(?!\w)"
+    rf"(?<![\w.$-]){NUMBER}(?: |-| to \d[\d.,]* ){UNIT}\b(?!['\w])"
     rf"|(?<![\w.-])\d[\d,.]* times (?:as|faster|slower|more|less|the)\b"
     rf"|(?<![\w.-])\d[\d,.]*x (?:faster|slower)\b",
 )
@@ -31,7 +31,8 @@ RULES = re.compile(
     r"\b(?:default|at most|at least|no more than|up to|limit\w*|timeout|deadline|after|within|"
     r"every|wait\w*|retr\w+|per request|older than|expire\w*|window|refus\w+|for example|such as|"
     r"say|age|max\w*|min\w*|once|seconds? of a|lifetime|interval|longer than|less than|"
-    r"more than)\b",
+    r"more than|may (?:take|have)|room for|goals?|makes that|bodies over|get|"
+    r"\d[\d,]* in|slower than|scatters|log-normal|kurtosis|the average)\b",
     re.IGNORECASE,
 )
 GENERATED = re.compile(r"<!-- ([\w -]+): generated -->.*?<!-- \1: end -->", re.DOTALL)
@@ -52,8 +53,14 @@ def prose(text: str) -> str:
 
 def measured(text: str) -> list[tuple[int, str]]:
     """The line and the words around each measured number in the prose of a page."""
-    found = []
+    found, heads = [], ""
     for at, line in enumerate(prose(text).splitlines(), 1):
+        if not line.startswith("|"):
+            heads = ""
+        elif not heads:
+            heads = line
+        if re.search(r"\b(?:default|limit)\b", heads):  # a table of settings
+            continue
         for sentence in re.split(r"(?<=[.:;|])\s", line):
             for match in MEASURED.finditer(sentence):
                 around = sentence[max(0, match.start() - 60) : match.end() + 40]

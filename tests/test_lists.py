@@ -4,7 +4,10 @@ import itertools
 import re
 import tomllib
 
-from tests.docs import ROOT
+import pytest
+
+from tests.docs import PAGES, ROOT, name_of
+from tests.numbers import EVIDENCE, measured
 
 LINKED = re.compile(r"\]\(\S+\)")
 
@@ -38,3 +41,23 @@ def test_the_supported_versions_of_python_are_those_of_the_package():
     minors = [int(one.removeprefix(name)) for one in project["classifiers"] if name in one]
     assert f"| Python | 3.{min(minors)} to 3.{max(minors)} |" in page
     assert project["requires-python"] == f">=3.{min(minors)}"
+
+
+# ------------------------------------------------------------------ measured numbers in prose
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_prose_has_no_timings(page):
+    """They go stale and contradict each other; benchmarks write them between `generated` marks."""
+    if not name_of(page).startswith(EVIDENCE):
+        assert measured(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_timing_is_found_and_a_setting_is_not():
+    """The control."""
+    page = (
+        "It took 3.5 ms a round.\n\n`9 ms`, a deadline of 5 seconds.\n\nIt is 12 times faster.\n\n"
+        "<!-- speed: generated -->\n7 ms\n<!-- speed: end -->\n\n"
+        "| limit | default |\n|---|---|\n| time | 30 s |\n"
+    )
+    assert [line for line, _ in measured(page)] == [1, 5]

@@ -1,7 +1,8 @@
 """`varts.evaluate` against the Open Bandit Pipeline, whose numbers `make bench NAME=obp` has kept.
 
 obp itself is not installed for the tests. The logs are made again, from their seeds, and evaluated
-from their files. If a change makes live experiments decide otherwise, run `make bench NAME=obp` again.
+from their files. If a change makes live experiments decide otherwise, run
+`make bench NAME=obp` again.
 """
 
 import json
