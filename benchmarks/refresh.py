@@ -1,4 +1,4 @@
-"""`make bench-refresh`: what it costs to draw arms from an allocation that is refreshed every so
+"""`make bench NAME=refresh`: what it costs to draw arms from an allocation that is refreshed every so
 many decisions, by policy, into docs/local.md.
 
 Arms have means from N(0, 0.2^2), rewards a standard deviation of 1. An allocation that is used for

@@ -157,7 +157,8 @@ def test_tables(problem):
 
 
 def test_tables_are_plain_ones_that_go_to_pandas_without_pyarrow(problem, monkeypatch):
-    """A class of our own would be lost with the first `select`; docs/simulation.md has this way."""
+    """A class of our own would be lost with the first `select`; this is the way that
+    docs/simulation-study.md shows."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     study = simulate(problem, ["UCB1", "TS20"], 30, 16, checkpoints=True)
     for table in (study.summary(), study.identification(), study.quantiles(), study.to_polars()):
@@ -171,7 +172,7 @@ def test_tables_are_plain_ones_that_go_to_pandas_without_pyarrow(problem, monkey
 
 def test_without_pandas_the_way_to_install_it_is_said(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'varts\[pandas\]'"):
+    with pytest.raises(ImportError, match=r"to_pandas needs the extra pandas: run pip install"):
         simulate(problem, ["UCB1"], 5, 2).to_pandas()
 
 

@@ -373,6 +373,10 @@ def _plan_in_days(
     named = {each.name: getattr(given, each.name) for each in fields(given)}
     named["limit"], unit = named.pop("limit_days"), named.pop("unit_column")
     named |= {name: size for name, size in sizes.items() if size is not None}
+    from varts.live.options import TYPED_OPTIONS
+
+    _, read_policy = TYPED_OPTIONS["policy"]
+    named["policy"] = read_policy("policy", given.policy)
     if recorded is not None:
         history, only, log = recorded
         named["rewards"] = varts.EmpiricalBandit(history, only=only, **log.named())
