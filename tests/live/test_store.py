@@ -193,6 +193,31 @@ def test_no_call_reads_the_whole_log(store_url, monkeypatch):
     assert set(whole) == {"varts_schema"}
 
 
+@shared
+@pytest.mark.parametrize(
+    ("column", "options"),
+    [("corrects", {}), ("arrives", {"window": 3600.0, "missing": 0.0})],
+)
+def test_rewards_that_come_again_are_looked_up_in_an_index(store_url, monkeypatch, column, options):
+    """A client that got no answer sends a thousand of them again: reading all events for each would
+    take longer than it waits, every time."""
+    plans, execute = [], Connection.execute
+    exp = varts.open("carousel", ARMS, store=store_url, **options)
+    rewarded = [(one.id, 1.0) for one in exp.decide_many(2000)]
+    exp.reward_many(rewarded)
+
+    def explain(self, text, given=()):
+        if f"t.{column} = given" in text:
+            plan = "EXPLAIN QUERY PLAN" if exp.store.sqlite else "EXPLAIN"
+            plans.append("\n".join(map(str, execute(self, f"{plan} {text}", given).fetchall())))
+        return execute(self, text, given)
+
+    monkeypatch.setattr(Connection, "execute", explain)
+    assert exp.reward_many(rewarded[:50]) == [False] * 50
+    exp.close()
+    assert plans and all(f"varts_events_{column}" in plan for plan in plans), plans
+
+
 # ------------------------------------------------------------------------------ what cannot be used
 
 

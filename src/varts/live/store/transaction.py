@@ -313,7 +313,9 @@ def _listed(names: Iterable[str], prefix: str = "") -> str:
     return ", ".join(prefix + name for name in names)
 
 
-def _found_by(table: Table, columns: Sequence[str], more: str = "", joined: str = "") -> Query:
+def _found_by(
+    table: Table, columns: Sequence[str], more: str = "", joined: str = "", index: str = ""
+) -> Query:
     """Rows of an experiment by a list of values of the first column.
 
     The wording leaves the planner no choice but to look each of them up in the index: while it
@@ -324,11 +326,14 @@ def _found_by(table: Table, columns: Sequence[str], more: str = "", joined: str 
         columns: Its columns.
         more: Columns of a table that is joined.
         joined: How it is joined.
+        index: The partial index of the first column. SQLite takes it for no better than the primary
+            key, and reads all of the experiment for every key.
     """
     names, key = _listed(columns, "t.") + more, columns[0]
+    by = f" INDEXED BY {index}" if index else ""
     return query(
         f"SELECT {names} FROM json_each(:keys) AS given "
-        f"CROSS JOIN {table.name} AS t ON t.{key} = given.value AND t.experiment = :x{joined}",
+        f"CROSS JOIN {table.name} AS t{by} ON t.{key} = given.value AND t.experiment = :x{joined}",
         "SELECT found.* FROM json_array_elements_text(CAST(:keys AS json)) AS given, "
         f"LATERAL (SELECT {names} FROM {table.name} AS t{joined} "
         f"WHERE t.{key} = given.value AND t.experiment = :x OFFSET 0) AS found",
@@ -384,8 +389,8 @@ DECIDED_BY_UNITS = _found_by(
     "AND u.arm = t.arm AND u.metric = ''",
 )
 SETTLED = _found_by(events, Settled._fields)
-CORRECTIONS = _found_by(events, Corrected._fields)
-ARRIVALS = _found_by(events, Arrived._fields)
+CORRECTIONS = _found_by(events, Corrected._fields, index="varts_events_corrects")
+ARRIVALS = _found_by(events, Arrived._fields, index="varts_events_arrives")
 _UNIT_REWARDS = "SELECT t.unit, t.metric, t.arm, t.n, t.mean FROM "
 UNIT_REWARDS = query(
     f"{_UNIT_REWARDS} json_each(:keys) AS given CROSS JOIN varts_unit_rewards AS t "
