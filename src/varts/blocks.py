@@ -38,6 +38,7 @@ from varts.stats import ArmStats
 # Multiples of the standard error of a block's mean reward. With the smallest, 60 blocks together
 # move by a quarter of it; with the largest, a block learns next to nothing from its neighbors.
 STEPS = 2.0 ** np.arange(-5, 4)
+NEGLIGIBLE = 1e-60  # a share of a variance; the fourth power of 1 / its root is still a float
 FREE = 1e4  # such a step leaves the levels free, and the matrices still positive definite
 # The largest step counts whose log likelihood is at most this much below the maximum. It was chosen
 # on the development worlds of benchmarks/time_effects.py, from 0, 1, 2, 3 and 4.
@@ -387,11 +388,13 @@ def _shaped(cells: _Cells, fitted: Floats, n: Floats, m2: Floats) -> list[Floats
     """m3 and m4 that give `n` and `m2` the skewness and kurtosis of the rewards around the fit.
 
     Deviations from a cell's own mean would hide the shape where cells have few rewards: two
-    rewards have a kurtosis of 1, whatever they are.
+    rewards have a kurtosis of 1, whatever they are. Rewards that hardly differ, next to those of
+    other arms, have no shape.
     """
     sums = cells.sums
     fitted = np.where(sums[0] > 0, fitted, sums[1])
     second, third, fourth = (x.sum(axis=1) for x in _about(fitted, sums))
     share = n / sums[0].sum(axis=1)
-    scale = np.sqrt(m2 / np.where(second > 0, second * share, math.inf))
+    own = second * share
+    scale = np.sqrt(m2 / np.where(own > NEGLIGIBLE * m2, own, math.inf))
     return [third * share * scale**3, fourth * share * scale**4]
