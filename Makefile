@@ -16,9 +16,7 @@ failed-install = { echo 'the installation failed$(if $(UV),; uv ignores the sett
 
 .PHONY: help install kernels browser typescript pgbouncer constraints format check lint test test-full test-postgres test-seeds \
 	test-oldest test-newest chaos chaos-serve chaos-local audit reproduce results docs changelog wheel sbom clean \
-	bench bench-versions bench-fit bench-real bench-live bench-logs \
-	bench-serve bench-history bench-pages bench-large bench-anytime \
-	bench-best-arm bench-closed-loop bench-heavy-tails bench-tables bench-worlds calibration bench-family bench-linear bench-evaluation bench-evaluation-contexts bench-metrics bench-obp bench-context bench-delays bench-refresh bench-local
+	bench
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-26s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -183,90 +181,5 @@ clean:  ## remove what was built, but not the results
 
 # ------------------------------------------------------------------------------ benchmarks
 
-bench: install  ## times beside C, NumPy and other packages, into docs/benchmarks.md
-	$(BIN)/python -m benchmarks.run $(BENCH)
-	$(BIN)/python -m benchmarks.linear --speed $(BENCH)
-	$(BIN)/python -m benchmarks.asking $(BENCH)
-
-# One after another, whatever -j says: benchmarks that run at the same time measure each other.
-TABLES := bench bench-versions bench-large bench-linear bench-live bench-logs bench-serve bench-context \
-	bench-family bench-best-arm bench-heavy-tails
-bench-tables: install  ## every table of docs/family.md, best-arm.md and benchmarks*.md, one after another (hours; needs a quiet machine); BEFORE=revision
-	@for one in $(TABLES); do echo "== $$one"; $(MAKE) --no-print-directory $$one || exit 1; done
-
-BEFORE ?= $(shell git describe --tags --abbrev=0 2> /dev/null || git rev-list --max-parents=0 HEAD | tail -1)
-bench-versions: install  ## what people wait for, by revision BEFORE and by this one, into docs/benchmarks.md
-	$(BIN)/python -m benchmarks.versions $(BEFORE) $(BENCH)
-
-bench-fit: install  ## priors from history: recovery, gain, large logs, into docs/priors.md
-	$(BIN)/python -m benchmarks.fitting $(BENCH)
-
-bench-real: install  ## reports and choices on rewards the model did not make, into docs/tails.md
-	$(BIN)/python -m benchmarks.real $(BENCH)
-
-bench-live: install  ## live experiments on SQLite and PostgreSQL, into docs/benchmarks-live.md
-	$(BIN)/python -m benchmarks.live $(BENCH)
-
-bench-logs: install  ## reading a log of a million decisions, into docs/benchmarks-live.md
-	$(BIN)/python -m benchmarks.logs $(BENCH)
-
-bench-serve: install  ## varts serve beside the library and a thread pool, into docs/benchmarks-serve.md
-	$(BIN)/python -m benchmarks.serve $(BENCH)
-
-bench-history: install  ## the history of a million decisions, for docs/history.md
-	$(BIN)/python -m benchmarks.history $(BENCH)
-
-bench-pages: install  ## the pages of varts serve with ten million decisions, for docs/dashboard.md
-	$(BIN)/python -m benchmarks.pages $(BENCH)
-
-bench-large: install  ## long runs with many arms
-	$(BIN)/python -m benchmarks.large $(BENCH)
-
-bench-anytime: install  ## errors and detection times of always-valid inference, into docs/anytime.md
-	$(BIN)/python -m benchmarks.anytime $(BENCH)
-
-bench-best-arm: install  ## how soon the best arm is found, and how often rules err, into docs/best-arm.md
-	$(BIN)/python -m benchmarks.best_arm $(BENCH)
-
-bench-heavy-tails: install  ## regret on heavy-tailed rewards and correlated means, into docs/heavy-tails.md
-	$(BIN)/python -m benchmarks.heavy_tails $(BENCH)
-
-bench-worlds: install  ## the numbers of live experiments in worlds whose truth is known, into docs/assumptions.md
-	$(BIN)/python -m benchmarks.worlds $(BENCH)
-
-bench-closed-loop: install  ## whether experiments keep to their plans, into docs/planning.md
-	$(BIN)/python -m benchmarks.closed_loop $(BENCH)
-	$(BIN)/python -m benchmarks.closed_loop --priors 40
-
-calibration: install  ## ranks, reliability and coverage of beliefs and reports, into docs/calibration.md
-	$(BIN)/python -m benchmarks.calibration $(BENCH)
-
-bench-family: install  ## regret and identification of all policies beside published numbers, into docs/family.md
-	$(BIN)/python -m benchmarks.family $(BENCH)
-
-bench-delays: install  ## what late and batched rewards cost, by policy, into docs/delays.md
-	$(BIN)/python -m benchmarks.delays $(BENCH)
-
-bench-refresh: install  ## what it costs to refresh allocations rarely, by policy, into docs/local.md
-	$(BIN)/python -m benchmarks.refresh $(BENCH)
-
-bench-local: install  ## local decisions in batches beside single decisions over HTTP, into docs/local.md
-	$(BIN)/python -m benchmarks.ingestion $(BENCH)
-
-bench-linear: install  ## policies with features on problems with context, into docs/context-results.md
-	$(BIN)/python -m benchmarks.linear $(BENCH)
-
-bench-evaluation: install  ## bias and coverage of estimates from logs, into docs/evaluation.md
-	$(BIN)/python -m benchmarks.evaluation $(BENCH)
-
-bench-evaluation-contexts: install  ## the same of logs with contexts
-	$(BIN)/python -m benchmarks.evaluation_contexts $(BENCH)
-
-bench-metrics: install  ## which policy for revenue, ratings, latency and clicks, into docs/recipes.md
-	$(BIN)/python -m benchmarks.metrics $(BENCH)
-
-bench-obp: install  ## estimates from logs beside those of the Open Bandit Pipeline, into docs/evaluation.md
-	$(BIN)/python -m benchmarks.agreement
-
-bench-context: install  ## linear policies beside other packages on scikit-learn's tables, into docs/benchmarks-context.md
-	$(BIN)/python -m benchmarks.context $(BENCH)
+bench: install  ## run a benchmark by NAME= (tables: all that docs/ compares with others); without one, list them
+	@$(BIN)/python -m benchmarks $(NAME)

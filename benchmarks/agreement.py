@@ -1,8 +1,8 @@
-"""`make bench-obp`: do our estimates from a log agree with those of another implementation?
+"""`make bench NAME=obp`: do our estimates from a log agree with those of another implementation?
 
 Three logs go over to the Open Bandit Pipeline (obp) as CSV files, and it evaluates them in an
-environment of its own (`open_bandit.py`). Writes a table into docs/evaluation.md, and obp's numbers
-into the file with which a test compares ours.
+environment of its own (`open_bandit.py`). Writes a table into docs/evaluation-results.md,
+and obp's numbers into the file with which a test compares ours.
 """
 
 import json
@@ -45,7 +45,7 @@ def main():
     if wrong:
         sys.exit(f"{len(wrong)} of {len(rows)} rows are not as they should be; nothing was written")
     release = f"obp {version_of('obp')}"
-    put("obp", made, "evaluation.md")
+    put("obp", made, "evaluation-results.md")
     results = [
         {"log": log, "target": target, **one}
         for (log, _, _, target), one in zip(asked, found, strict=True)

@@ -1,4 +1,4 @@
-"""`make bench-anytime`: does always-valid inference keep its word, and when does certainty come?
+"""`make bench NAME=anytime`: is anytime-valid inference valid, and how soon is it certain?
 
 Writes the tables of docs/anytime.md. `--quick` runs a tenth of it and writes nothing.
 """

@@ -1,4 +1,4 @@
-"""`make bench`: what asking costs, side by side, and a sweep of a hundred settings."""
+"""`make bench NAME=speed`: what asking costs, side by side, and a sweep of a hundred settings."""
 
 import argparse
 import time

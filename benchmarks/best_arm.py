@@ -1,4 +1,4 @@
-"""`make bench-best-arm`: how soon the best arm is found, and how often rules are wrong.
+"""`make bench NAME=best-arm`: how soon the best arm is found, and how often rules are wrong.
 
 Writes the tables of docs/best-arm.md. `--quick` runs a tenth of it and writes nothing.
 """

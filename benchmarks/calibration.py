@@ -1,4 +1,4 @@
-"""`make calibration`: are beliefs calibrated? Writes docs/calibration.md and its figures.
+"""`make bench NAME=calibration`: are beliefs calibrated? Writes docs/calibration.md and figures.
 
 Three checks. Simulation-based calibration: draw the truth from the prior, play, and ask where the
 truth lies in the belief; its rank among draws must be uniform. Reliability: among arms with a

@@ -1,4 +1,4 @@
-"""`make bench-context`: contextual policies of varts and of other packages on the same rows.
+"""`make bench NAME=context`: contextual policies of varts and of other packages on the same rows.
 
 Tables of scikit-learn are played as bandits, each package in an environment of its own. Writes into
 docs/benchmarks-context.md and results-context.json. `BENCH="--runs 2"` is a quick try, which writes

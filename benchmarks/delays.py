@@ -1,4 +1,4 @@
-"""`make bench-delays`: what late and batched rewards cost, by policy, into docs/delays.md.
+"""`make bench NAME=delays`: what late and batched rewards cost, by policy, into docs/delays.md.
 
 Four arms with means from N(0, 0.2^2), rewards with a standard deviation of 1, 4,000 rounds. All
 settings and policies meet the same instances and the same rewards. `--quick` plays a tenth of the

@@ -1,6 +1,6 @@
-"""`make bench-evaluation`: how far are estimates from a log off, and do their intervals hold?
+"""`make bench NAME=evaluation`: how far are estimates from a log off, and do their intervals hold?
 
-Writes the table of docs/evaluation.md. `--quick` runs a tenth of it and writes nothing.
+Writes the table of docs/evaluation-results.md. `--quick` runs a tenth of it and writes nothing.
 """
 
 import argparse
@@ -103,7 +103,7 @@ def main():
     start = time.perf_counter()
     made = table(LOGS // 10 if quick else LOGS)
     if not quick:
-        put("logs", made, "evaluation.md")
+        put("logs", made, "evaluation-results.md")
     print(f"{time.perf_counter() - start:.0f} s")
 
 

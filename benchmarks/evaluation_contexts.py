@@ -1,6 +1,7 @@
-"""`make bench-evaluation-contexts`: bias and coverage of estimates from logs with contexts.
+"""`make bench NAME=evaluation-contexts`: bias and coverage of estimates from logs with contexts.
 
-Writes the second table of docs/evaluation.md. `--quick` runs a tenth of it and writes nothing.
+Writes the second table of docs/evaluation-results.md. `--quick` runs a tenth of it and writes
+nothing.
 """
 
 import argparse
@@ -119,7 +120,7 @@ def main():
             print(*row, sep=" | ", flush=True)
             rows.append(row)
         if not asked.quick:
-            put("contextual", table(heads, rows, words=3), "evaluation.md")
+            put("contextual", table(heads, rows, words=3), "evaluation-results.md")
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -1,4 +1,4 @@
-"""`make bench-family`: regret and identification of the whole family, beside published numbers.
+"""`make bench NAME=family`: regret and identification of all policies, beside published numbers.
 
 Plays the study files family.toml and instances.toml of the package and writes the tables and the
 figure of docs/family.md. `--quick` plays a twentieth of the runs and writes nothing.

@@ -1,6 +1,7 @@
-"""`make bench-fit`: does `fit_prior` give back what a history was drawn from, and what is it worth?
+"""`make bench NAME=fit`: does `fit_prior` recover a history's prior, and what does it gain?
 
-Writes the tables of docs/priors.md and its figure. `--quick` runs a tenth of it and writes nothing.
+Writes the tables of docs/priors-results.md and the figure of docs/priors.md. `--quick` runs a tenth
+of it and writes nothing.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from varts.fitting.likelihood import log_evidence
 from varts.problems import GaussianBandit
 
 fit_prior = partial(varts.fit_prior, held_out=False)
-PAGE = "priors.md"
+PAGE = "priors-results.md"
 FIELDS = ("mu", "kappa", "alpha", "beta")
 
 PRIORS = {

@@ -1,4 +1,4 @@
-"""`make bench-heavy-tails`: regret on Pareto rewards, mixtures and correlated means.
+"""`make bench NAME=heavy-tails`: regret on Pareto rewards, mixtures and correlated means.
 
 Writes the tables of docs/heavy-tails.md. `--quick` plays a tenth of the runs and writes nothing.
 """

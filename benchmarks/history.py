@@ -1,4 +1,4 @@
-"""`make bench-history`: the history of a long experiment, from SQLite and PostgreSQL.
+"""`make bench NAME=history`: the history of a long experiment, from SQLite and PostgreSQL.
 
 Prints the table of docs/history.md: seconds (median of five, everything included), those of them
 that the process itself computed, whoever else uses the machine, and the memory that it took.

@@ -1,5 +1,5 @@
-"""`make bench-local`: decisions and rewards per second over HTTP, one by one and as local decisions
-in batches, on SQLite and PostgreSQL, into docs/local.md.
+"""`make bench NAME=ingestion`: decisions and rewards per second over HTTP, one by one and as
+local decisions in batches, on SQLite and PostgreSQL, into docs/local.md.
 
 Others may use the machine: what is compared runs in turns, and ratios are taken turn by turn.
 `--trial` writes nothing.

@@ -1,4 +1,4 @@
-"""`make bench-large`: single long runs with many arms, each in a process of its own.
+"""`make bench NAME=large`: single long runs with many arms, each in a process of its own.
 
 Times are the processor's, which others on the machine hardly change.
 """

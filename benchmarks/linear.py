@@ -1,6 +1,6 @@
-"""`make bench-linear`: policies with features compared, and their time beside C and a peer.
+"""`make bench NAME=linear`: policies with features compared, and their time beside C and a peer.
 
-Writes the sections of docs/context-results.md; `--speed` (in `make bench`) only that of the times.
+Writes the sections of docs/context-results.md; `--speed` writes only the times.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`make bench-live`: decide and reward, one by one and in batches, by 1, 4 and 8 processes, on
+"""`make bench NAME=live`: decide and reward, one by one and in batches, by 1, 4 and 8 processes, on
 SQLite and PostgreSQL; prints, and writes results-live.json and docs/benchmarks-live.md."""
 
 import os

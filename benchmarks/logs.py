@@ -1,4 +1,4 @@
-"""`make bench-logs`: what it takes to read a long log, and where its bytes are, on SQLite and
+"""`make bench NAME=logs`: what it takes to read a long log, and where its bytes are, on SQLite and
 PostgreSQL; prints, and writes into docs/benchmarks-live.md.
 
 Every piece of work has a process of its own, so that its peak memory is its own, too. CPU time is

@@ -1,4 +1,4 @@
-"""`make bench-metrics`: which policy for revenue, ratings, latency and clicks?
+"""`make bench NAME=metrics`: which policy for revenue, ratings, latency and clicks?
 
 Paired simulations of 2,000 experiments with five arms each; writes the table of docs/recipes.md.
 `--runs 100` is quick and writes nothing.

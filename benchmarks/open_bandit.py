@@ -1,10 +1,10 @@
 """The estimates of the Open Bandit Pipeline (obp) from a log in CSV: `python open_bandit.py JOBS`.
 
 Run by `agreement.py` in the environment of obp, which has no varts. It reads the file by itself and
-makes the reward model that docs/evaluation.md describes in plain loops, since obp leaves the choice
-of one to its user; the estimates are obp's. JOBS is a JSON file of {log, target, arms} each, and
-the answer on standard output a list of {estimates, peeking}: a value per estimator, and the doubly
-robust one with a model that has seen all rewards.
+makes the reward model that docs/evaluation-estimators.md describes in plain loops, since obp leaves
+the choice of one to its user; the estimates are obp's. JOBS is a JSON file of {log, target, arms}
+each, and the answer on standard output a list of {estimates, peeking}: a value per estimator, and
+the doubly robust one with a model that has seen all rewards.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""`make bench-pages`: how long the pages of `varts serve` take with a long log, for
+"""`make bench NAME=pages`: how long the pages of `varts serve` take with a long log, for
 docs/dashboard.md.
 
 The log is made of 100,000 real decisions with their rewards, copied with other ids and later times.

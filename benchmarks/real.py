@@ -1,8 +1,8 @@
 """What reports say, and what choosing with tails costs, on rewards that the model did not make.
 
-`make bench-real` writes two tables into docs/tails.md: 1,000 experiments for every world. In the
-first, VarTS without a prior chooses, in a plain compiled loop of this file's own; the beliefs that
-are judged are the package's. In the second, the package's simulator plays paired runs.
+`make bench NAME=real` writes two tables into docs/tails.md: 1,000 experiments for every world.
+In the first, VarTS without a prior chooses, in a plain compiled loop of this file; the beliefs
+that are judged are the package's. In the second, the package's simulator plays paired runs.
 """
 
 import argparse

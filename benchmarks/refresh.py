@@ -1,5 +1,5 @@
-"""`make bench-refresh`: what it costs to draw arms from an allocation that is refreshed every so
-many decisions, by policy, into docs/local.md.
+"""`make bench NAME=refresh`: what drawing arms from rarely refreshed allocations costs, by
+policy, into docs/local.md.
 
 Arms have means from N(0, 0.2^2), rewards a standard deviation of 1. An allocation that is used for
 so many decisions is a batch of that size: the policy plays all of it with what it knew before. All

@@ -49,10 +49,11 @@ def caption(measured=None):
     at = measured or machine("varts", "numpy", "numba")
     packages = {"varts": "varts", "numpy": "NumPy", "numba": "Numba"}
     versions = [f"{name} {at[package]}" for package, name in packages.items() if package in at]
+    # Results from before 2026-11-18 don't have the load and the revision.
+    load = f"load average {at['load']:.1f} at the start" if "load" in at else "load unknown"
     return (
-        f"*Made {at['when']} on {at['processor']}, {at['cores']} cores, {at['system']}; load "
-        f"average {at['load']:.1f} at the start; revision {at['revision']}, Python {at['python']}, "
-        f"{', '.join(versions)}.*"
+        f"*Made {at['when']} on {at['processor']}, {at['cores']} cores, {at['system']}; {load}; "
+        f"revision {at.get('revision', 'unknown')}, Python {at['python']}, {', '.join(versions)}.*"
     )
 
 

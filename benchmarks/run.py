@@ -1,4 +1,4 @@
-"""`make bench`: measure everything, print it, write results.json and docs/benchmarks.md."""
+"""`make bench NAME=speed`: measure everything, write results.json and docs/benchmarks.md."""
 
 import argparse
 import json
@@ -231,7 +231,18 @@ def main():
     report.draw_growth(found["growth"])
     text = report.markdown(found)
     report.put("bench", text, measured=found["machine"])
+    put_speed(found)
     print(text)
+
+
+def put_speed(found):
+    """Write the row of README.md: the time of a round beside that of expert C, by arms."""
+    arms = {int(K): times["varts / expert C"] for K, times in found["growth"]["arms"].items()
+            if "varts / expert C" in times}  # fmt: skip
+    row = report.table(
+        ["arms", *arms], [["varts / expert C", *(f"{one:.2f}" for one in arms.values())]]
+    )
+    report.put("speed", row, "../README.md", found["machine"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`make bench-serve`: decisions and rewards over HTTP, beside the library and beside a service
+"""`make bench NAME=serve`: decisions and rewards over HTTP, beside the library and beside a service
 without batches, on SQLite and PostgreSQL; prints, and writes results-serve.json and
 docs/benchmarks-serve.md.
 

@@ -1,4 +1,4 @@
-"""`make bench-versions BEFORE=revision`: what people wait for, by another version of varts and by
+"""`make bench NAME=versions ARGS=revision`: what people wait for, by another version and by
 this one in turns; prints, and writes results-versions.json and docs/benchmarks.md."""
 
 import argparse

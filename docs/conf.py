@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from importlib import import_module
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import varts
-from varts.cli import load_commands
+
+sys.path.insert(0, str(Path(__file__).parent))  # Sphinx doesn't do so
+from as_markdown import command_reference, public_names, public_path, write_site
 
 project = "varts"
 author = copyright = "The varts developers"
@@ -81,21 +85,6 @@ class PublicNames(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(["```{eval-rst}", *lines, "```"]))
 
 
-def public_names(home: str) -> list[str]:
-    """What `varts` offers from this module; of a module that is itself public, all that it has."""
-    names = {name for name, module in varts._home.items() if module == home}
-    if home.removeprefix("varts.") in varts.__all__:
-        module = import_module(home)
-        own = [n for n, value in vars(module).items() if getattr(value, "__module__", "") == home]
-        names |= {n for n in getattr(module, "__all__", own) if not n.startswith("_")}
-    return sorted(names, key=str.lower)
-
-
-def public_path(home: str, name: str) -> str:
-    """How users write it."""
-    return f"varts.{name}" if name in varts.__all__ else f"{home}.{name}"
-
-
 def documenter(home: str, name: str) -> str:
     """The directive that documents such a value."""
     value = getattr(import_module(home), name)
@@ -107,8 +96,28 @@ def documenter(home: str, name: str) -> str:
 def add_commands(app: Sphinx, page: str, source: list[str]) -> None:
     """Every command with its flags, from the command line itself."""
     if page == "command-line":
-        text = load_commands().generate_docs()
-        source[0] += "\n" + text[text.index("**Before an experiment**") :]
+        source[0] += command_reference()
+
+
+OUTSIDE = re.compile(r"\]\((?=\.\./[^)#]*\.md\))")
+
+
+def link_files(app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to Markdown files outside this folder are to files, not to pages of the site."""
+    folder = Path(app.env.doc2path(page)).parent
+
+    def link(found: re.Match[str]) -> str:
+        target = source[0][found.end() :].partition(")")[0]
+        outside = Path(app.srcdir) not in (folder / target).resolve().parents
+        return "](path:" if outside else found[0]
+
+    source[0] = OUTSIDE.sub(link, source[0])
+
+
+def write_markdown(app: Sphinx, error: Exception | None) -> None:
+    """The pages as Markdown, and llms.txt, for programs that read the site."""
+    if error is None and app.builder.format == "html":
+        write_site(Path(app.srcdir), Path(app.outdir))
 
 
 CODE = re.compile(r"(``.+?``|`[^`]+`)")
@@ -143,3 +152,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", read_as_markdown, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", leave_out)
     app.connect("source-read", add_commands)
+    app.connect("source-read", link_files)
+    app.connect("build-finished", write_markdown)

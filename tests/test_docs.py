@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -159,12 +160,21 @@ def test_the_reference_lists_every_public_name_once():
     assert set(listed) == modules | (set(varts._home.values()) - {"varts"})
 
 
-def test_the_tree_in_the_readme_matches_the_package():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_tree_on_the_page_about_architecture_matches_the_package():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     tree = re.search(r"^src/varts/\n((?:  .+\n)+)", text, re.MULTILINE)[1]
     named = {word.rstrip("/") for word in re.findall(r"[a-z_]+(?:\.py|/(?= ))", tree)}
     there = {path.name for path in (ROOT / "src/varts").iterdir() if path.name[0] not in "_."}
     assert named - {"engine"} == there - {"data", "py.typed"}
+
+
+def test_the_project_describes_itself_in_one_way():
+    said = " ".join(varts.__doc__.partition("\n\n")[0].split())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["description"] == said
+    for name in ("README.md", "docs/index.md"):
+        assert f"\n{said}\n" in (ROOT / name).read_text(encoding="utf-8"), name
+    assert f'abstract: "{said}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_the_citation_names_this_version():

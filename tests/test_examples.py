@@ -61,7 +61,8 @@ def send(url, id, stars):
 
 def test_every_example_is_in_the_list():
     page = (EXAMPLES / "README.md").read_text("utf-8")
-    assert [path.name for path in EXAMPLES.glob("*.py") if f"({path.name})" not in page] == []
+    examples = [*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.ipynb")]
+    assert [path.name for path in examples if f"({path.name})" not in page] == []
 
 
 # ------------------------------------------------------------------------------ the carousel
@@ -375,3 +376,29 @@ def test_without_context_there_is_nothing_to_gain():
     ) as experiment:  # fmt: skip
         gain = airports.fly(experiment, 2000, np.random.default_rng(1))
     assert gain["gained at the end"] < 0.5
+
+
+# ----------------------------------------------------------------------------------- a notebook
+
+
+def test_the_cells_of_the_notebook_run_in_order(monkeypatch):
+    """Without Jupyter: a notebook is JSON, and its code cells share one namespace."""
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    notebook = json.loads((EXAMPLES / "first-study.ipynb").read_text("utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    cells = notebook["cells"]
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    names = {"__name__": "__main__"}
+    for cell in code:
+        exec(compile("".join(cell["source"]), f"<{cell['id']}>", "exec"), names)
+    assert names["both"].summary()["policy"][-1] == "Even-Split"
+    assert (names["differences"]["difference_low"] > 0).all()  # all lose more than VarTS
+
+
+def test_links_of_the_notebook_resolve():
+    text = (EXAMPLES / "first-study.ipynb").read_text("utf-8")
+    links = re.findall(r"\]\((\.\./[^)]+)\)", text)
+    assert len(links) > 3
+    assert [one for one in links if not (EXAMPLES / one).exists()] == []

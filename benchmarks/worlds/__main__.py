@@ -1,4 +1,4 @@
-"""`make bench-worlds`: are the numbers of a live experiment right in worlds whose truth is known?
+"""`make bench NAME=worlds`: are an experiment's numbers right in worlds whose truth is known?
 
 Plays every world through the live code and writes the tables of docs/assumptions.md and
 docs/results/worlds.md. A part of the worlds can be played at a time: `--section II` or

@@ -171,7 +171,11 @@ def write_tables(results, sets):
     if (DOCS / PAGE).exists():
         put("worlds", "\n\n".join(parts), PAGE)
     clear, close = misses(results, sets)
-    text = ["# Worlds: all numbers", "", "Written by `make bench-worlds`; [what the numbers mean]"]
+    text = [
+        "# Worlds: all numbers",
+        "",
+        "Written by `make bench NAME=worlds`; [what the numbers mean]",
+    ]
     text[-1] += "(../assumptions.md). Averages over experiments ± one standard error."
     if now:
         text += ["", f"Beyond a limit by more than two standard errors: {len(clear)}", ""]

@@ -431,13 +431,14 @@ export class LocalExperiment {
   }
 
   /**
-   * The arm of a sticky unit. Until the service has its first decision, all of them are reported
-   * with the version and the probability that its arm was drawn with: any may arrive first.
+   * The arm of a sticky unit, which it keeps while the arm is in play, even with a probability of
+   * 0 now: the service keeps it, too. Until the service has its first decision, all of them are
+   * reported with the version and the probability that its arm was drawn with: any may come first.
    */
   _assign(id, unit, context, at, shares) {
     const current = this._allocation;
     let memory = this._units.get(unit);
-    const isKnown = memory !== undefined && shares.arms.includes(memory.arm);
+    const isKnown = memory !== undefined && current.inPlay.has(memory.arm);
     if (!isKnown) {
       const chosen = shares.choose(current.key, unit);
       const [arm, probability] = [shares.arms[chosen], shares.probabilities[chosen]];
@@ -445,7 +446,7 @@ export class LocalExperiment {
       this._units.set(unit, memory);
     }
     const allocation = memory.isRecorded ? current : memory.allocation;
-    const { arm, probability = shares.probabilityOf(arm) } = memory;
+    const { arm, probability = shares.probabilityOf(arm) ?? 0 } = memory;
     const reason = isKnown ? "sticky" : "local";
     const decision = { id, arm, probability, version: allocation.version, reason };
     return { id, decision, at, unit, context, allocation, memory };
@@ -782,6 +783,7 @@ class Allocation {
     this.key = checkText("key", key);
     this.ticket = checkText("ticket", ticket);
     this.wanted = new Set(context === null ? [] : checkList("context", context));
+    this.inPlay = new Set(arms.filter((_, at) => active[at]));
     this.reason = winner === null ? "local" : "winner";
     this.refresh = refresh;
     this.lifetime = lifetime;

@@ -930,8 +930,9 @@ test("a sticky unit keeps its arm while it can", async () => {
   const exp = await played.open();
   const units = Array.from({ length: 300 }, (_, at) => `unit ${at}`);
   const first = new Map(units.map((unit) => [unit, exp.decide({ unit })]));
-  const tell = (version, probabilities) => {
-    played.allocation = { ...played.allocation, version, probabilities, ticket: `of ${version}` };
+  const tell = (version, probabilities, active = [true, true, true]) => {
+    const ticket = `of ${version}`;
+    played.allocation = { ...played.allocation, version, probabilities, active, ticket };
     return exp._refresh();
   };
   await tell(8, [0.6, 0.1, 0.3]);
@@ -950,11 +951,13 @@ test("a sticky unit keeps its arm while it can", async () => {
     const { id, ...again } = exp.decide({ unit });
     assert.deepEqual(again, { arm, probability, version: 8, reason: "sticky" });
   }
-  await tell(9, [0.5, 0, 0.5]);
+  await tell(9, [0.5, 0, 0.5]); // in play, so the service keeps it for its units
+  for (const [unit, { arm }] of first) assert.equal(exp.decide({ unit }).arm, arm);
+  await tell(10, [0.5, 0, 0.5], [true, false, true]);
   for (const [unit, { arm }] of first) {
     const again = exp.decide({ unit });
     if (arm !== "12") assert.equal(again.arm, arm);
-    else assert.deepEqual([again.probability, again.version, again.reason], [0.5, 9, "local"]);
+    else assert.deepEqual([again.probability, again.version, again.reason], [0.5, 10, "local"]);
   }
 });
 

@@ -1,4 +1,5 @@
-"""varts: variance-adaptive Thompson sampling, its rivals, and the tools to compare them.
+"""Adaptive experiments and bandit simulations for rewards whose means and variances are both
+unknown: revenue, ratings, latency, cost.
 
     >>> import numpy as np, varts
     >>> prior = varts.NormalGamma(mu=0, kappa=1, alpha=2, beta=1)

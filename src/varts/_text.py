@@ -64,6 +64,26 @@ def places_for(widths: Iterable[float]) -> int:
     return min(max(2 - math.floor(math.log10(min(wide))), 0), 15) if wide else 2
 
 
+def percentages(shares: Iterable[float], places: int) -> list[str]:
+    """Shares in percent with so many decimals, rounded so that they add up to 100.
+
+    Each is rounded down, and what is left goes to those that lost most by it.
+
+    >>> percentages([1 / 3, 1 / 3, 1 / 3], 1)
+    ['33.4', '33.3', '33.3']
+    """
+    given = list(shares)
+    total, one = sum(given), 10**places
+    exact = [100 * one * share / total for share in given]
+    units = [int(x + 1e-9) for x in exact]  # 29.000 may be 28.999...
+    lost = sorted(range(len(given)), key=lambda i: units[i] - exact[i])
+    for i in lost[: 100 * one - sum(units)]:
+        units[i] += 1
+    if not places:
+        return [str(unit) for unit in units]
+    return [f"{unit // one}.{unit % one:0{places}d}" for unit in units]
+
+
 def decimal(value: float | None, places: int, sign: str = "") -> str:
     """A number with so many decimals; - for none.
 

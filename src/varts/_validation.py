@@ -24,6 +24,19 @@ Floats = NDArray[np.float64]
 MOST_LISTED = 20  # of the known words, in a sentence about an unknown one
 
 
+def needs_extra(what: str, extra: str) -> str:
+    """The error about an extra that isn't installed. varts isn't on a package index yet, so this is
+    the only place that says how to get one; docs/install.md has the other ways.
+
+    >>> needs_extra("a cluster", "dask")
+    "a cluster needs the extra dask: run pip install '.[dask]' in your copy of the varts repository"
+    """
+    return (
+        f"{what} needs the extra {extra}: run pip install '.[{extra}]' in your copy of the varts "
+        "repository"
+    )
+
+
 def reals(
     name: str,
     value: Any,

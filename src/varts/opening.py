@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack, overload
 
+from varts._validation import needs_extra
 from varts.live.arguments import Duration
 from varts.live.experiment import Experiment, open_experiment
 from varts.live.options import GivenOptions
@@ -108,9 +109,7 @@ def open(
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("httpcore", "anyio", "certifi"):
             raise
-        raise ImportError(
-            "a service as a store needs httpcore: pip install 'varts[client]'"
-        ) from None
+        raise ImportError(needs_extra("a service as a store", "client")) from None
     return open_remote(
         name,
         arms,

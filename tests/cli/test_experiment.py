@@ -22,6 +22,7 @@ from rich.cells import cell_len
 
 import varts
 from varts import cli
+from varts._validation import needs_extra
 from varts.cli.experiment import experiment
 from varts.cli.experiment_flags import STORE, TYPED, Flags
 from varts.fitting.columns import Columns
@@ -34,6 +35,7 @@ VERBS = [
     "create",
     "decide",
     "reward",
+    "split",
     "report",
     "history",
     "changes",
@@ -160,7 +162,7 @@ def test_the_help_of_a_verb_has_an_example_and_the_store(done, verb):
 
 
 def test_the_guide_shows_every_verb():
-    page = (Path(__file__).parents[2] / "docs" / "live.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "live-options.md").read_text("utf-8")
     assert [verb for verb in VERBS if f"varts experiment {verb}" not in page] == []
 
 
@@ -868,7 +870,7 @@ def test_only_create_makes_a_file_and_not_for_a_mistake(call):
 def test_a_missing_driver_is_one_sentence(call, monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     told = call("list", "--store", "postgresql://me@127.0.0.1:1/varts")
-    refused(told, "PostgreSQL needs psycopg: pip install 'varts[postgres]'")
+    refused(told, needs_extra("PostgreSQL", "postgres"))
 
 
 # ------------------------------------------------------------------------------ mistakes

@@ -358,6 +358,19 @@ def test_a_plan_in_days_is_that_of_python(plan, tmp_path):
     assert json.loads(out)["table"]["policy"] == ["VarTS", "Even-Split"]
 
 
+def test_the_policy_of_a_plan_in_days_may_have_options(plan):
+    """As `varts experiment create --policy` takes it; the option changes what is played."""
+    played = []
+    for policy in ("VarTS,tails=true", "UCB-V,zeta=0.1", "UCB-V"):
+        code, out, error = plan(NUMBERS, "--arms", 2, *DAYS, "--policy", policy, "--json")
+        assert (code, error.count("varts:")) == (0, 0)
+        played.append(json.loads(out)["table"])
+    assert played[0]["policy"] == ["VarTS", "Even-Split"]
+    assert played[1]["policy"] == ["UCB-V", "Even-Split"] and played[1] != played[2]
+    code, out, error = plan(NUMBERS, "--arms", 2, *DAYS, "--policy", "UCB-V,zeta=much")
+    assert code == 2 and "policy must be a label, or one with options like UCB-V" in error
+
+
 def test_the_file_of_a_fit_brings_the_uncertainty_of_its_prior(plan, tmp_path):
     fitted = varts.fit_prior(varts.fitting.example_history(), experiment="route", arm="slot",
                              reward="early", held_out=False)  # fmt: skip

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import varts
 from tests.client.hostile import BROKEN, HANGING, Hostile, endless, fixed, raw, silent
 from tests.interpreter import python
+from varts._validation import needs_extra
 from varts.client import MalformedResponse, open_async, transport
 from varts.live import ConnectionLost, LiveError, StoreError
 
@@ -312,5 +313,4 @@ def test_a_service_needs_httpcore():
         except ImportError as error:
             print(json.dumps(str(error)))
     """
-    said = "a service as a store needs httpcore: pip install 'varts[client]'"
-    assert python(program) == said
+    assert python(program) == needs_extra("a service as a store", "client")

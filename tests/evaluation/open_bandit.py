@@ -1,7 +1,7 @@
 """What `varts.evaluate` and the Open Bandit Pipeline (obp) are both asked, and how they compare.
 
-`make bench-obp` asks obp and keeps its answers in `open_bandit.json`; a test asks varts again and
-compares.
+`make bench NAME=obp` asks obp and keeps its answers in `open_bandit.json`; a test asks
+varts again and compares.
 """
 
 from pathlib import Path

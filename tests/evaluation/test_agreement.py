@@ -1,7 +1,8 @@
-"""`varts.evaluate` against the Open Bandit Pipeline, whose numbers `make bench-obp` has kept.
+"""`varts.evaluate` against the Open Bandit Pipeline, whose numbers `make bench NAME=obp` has kept.
 
 obp itself is not installed for the tests. The logs are made again, from their seeds, and evaluated
-from their files. If a change makes live experiments decide otherwise, run `make bench-obp` again.
+from their files. If a change makes live experiments decide otherwise, run
+`make bench NAME=obp` again.
 """
 
 import json
@@ -38,11 +39,11 @@ def test_a_model_that_knows_later_rewards_does_not_agree(rows):
     assert min(gaps) > 1e6 * TOLERANCE
 
 
-@pytest.mark.when_changed("src/varts/evaluation", "docs/evaluation.md")
+@pytest.mark.when_changed("src/varts/evaluation", "docs/evaluation-results.md")
 def test_the_page_has_these_numbers(rows):
     """The table of the page and the numbers that are kept are of one run, by the version of obp
     that is pinned."""
-    page = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "evaluation-results.md").read_text(encoding="utf-8")
     name, version = KEPT["by"].split()
     pins = (ROOT / "benchmarks" / "constraints-obp.txt").read_text(encoding="utf-8").splitlines()
     assert f"{name}=={version}" in pins

@@ -29,7 +29,7 @@ from varts.live import Store, StoreError, UnknownExperiment
 from varts.live.store import postgres as postgresql
 from varts.live.store.engine import Connection
 from varts.live.store.schema import SCHEMA_VERSION
-from varts.live.store.transaction import Transaction
+from varts.live.store.transaction import AGGREGATES, ARRIVALS, CORRECTIONS, Transaction
 
 NOBODY = 65534
 
@@ -195,27 +195,24 @@ def test_no_call_reads_the_whole_log(store_url, monkeypatch):
 
 @shared
 @pytest.mark.parametrize(
-    ("column", "options"),
-    [("corrects", {}), ("arrives", {"window": 3600.0, "missing": 0.0})],
+    ("asked", "index"),
+    [
+        (CORRECTIONS, "varts_events_corrects"),
+        (ARRIVALS, "varts_events_arrives"),
+        (AGGREGATES, "varts_events_arrives"),
+    ],
+    ids=["corrections", "arrivals", "aggregates"],
 )
-def test_rewards_that_come_again_are_looked_up_in_an_index(store_url, monkeypatch, column, options):
-    """A client that got no answer sends a thousand of them again: reading all events for each would
-    take longer than it waits, every time."""
-    plans, execute = [], Connection.execute
-    exp = varts.open("carousel", ARMS, store=store_url, **options)
-    rewarded = [(one.id, 1.0) for one in exp.decide_many(2000)]
-    exp.reward_many(rewarded)
-
-    def explain(self, text, given=()):
-        if f"t.{column} = given" in text:
-            plan = "EXPLAIN QUERY PLAN" if exp.store.sqlite else "EXPLAIN"
-            plans.append("\n".join(map(str, execute(self, f"{plan} {text}", given).fetchall())))
-        return execute(self, text, given)
-
-    monkeypatch.setattr(Connection, "execute", explain)
-    assert exp.reward_many(rewarded[:50]) == [False] * 50
-    exp.close()
-    assert plans and all(f"varts_events_{column}" in plan for plan in plans), plans
+def test_few_events_are_found_without_reading_the_others(store_url, asked, index):
+    """The key of the table begins with the experiment, too, and leads through its whole log."""
+    with with_rewards(store_url, 2000) as exp, exp.store.reading(exp._session.id) as transaction:
+        plan = "EXPLAIN QUERY PLAN" if exp.store.sqlite else "EXPLAIN"
+        text = asked.sqlite if exp.store.sqlite else asked.postgres
+        given = {"x": exp._session.id, "keys": '["a", "b"]'}
+        steps = transaction.connection.execute(f"{plan} {text}", given).fetchall()
+        found = "\n".join(map(str, steps))
+    assert index in found
+    assert "PRIMARY KEY" not in found and "Seq Scan" not in found and "_pkey" not in found
 
 
 # ------------------------------------------------------------------------------ what cannot be used

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 import varts
 from tests.live.chaos import ARMS
 from tests.live.stores import refused
+from varts._validation import needs_extra
 from varts.live import Store, StoreError, UnknownExperiment
 from varts.live.store.url import read_url
 
@@ -228,7 +229,7 @@ def test_postgresql_without_its_driver_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)  # as if it were not installed
     with pytest.raises(ImportError) as missing:
         Store("postgresql://me@127.0.0.1:1/name")
-    assert str(missing.value) == "PostgreSQL needs psycopg: pip install 'varts[postgres]'"
+    assert str(missing.value) == needs_extra("PostgreSQL", "postgres")
 
 
 @pytest.mark.parametrize("start", ["sqlite", "sqlite+pysqlite"])

@@ -394,8 +394,9 @@ def test_a_plan_repeats_what_the_fit_found(tmp_path):
     for one in made:  # the tails are part of the prior
         assert any("the history had kurtosis" in note for note in one.notes)
     body = json.loads((tmp_path / "prior.json").read_text())
-    body["fit"]["held_out"] = {"verdict": "leave", "cut": -0.25}
-    assert any("raised regret by 25%" in note for note in varts.plan(body, **size).notes)
+    body["fit"]["held_out"] = {"verdict": "leave", "cut": -0.25, "rounds": 1_200}
+    said = "raised regret by 25% over 1,200 rounds: "
+    assert any(said in note for note in varts.plan(body, **size).notes)
     for wrong in ("x", None, {"trend": "x", "held_out": 3}, {"held_out": {"verdict": "leave"}}):
         body["fit"] = wrong  # what somebody else wrote there is left alone
         assert len(varts.plan(body, **size).notes) == 2

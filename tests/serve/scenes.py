@@ -56,6 +56,7 @@ def played(arms, pay, rounds, *, batches=1, seed=1, **options):
                 pl.Series("traffic", new / max(new.sum(), 1)),
                 pl.Series("cumulative_reward", [earned[arm] for arm in arms]),
                 pl.Series("nonzero", [nonzero[arm] for arm in arms]),
+                pl.lit(0).alias("aggregated"),
             )
         )
     band = Band(*np.array(gains).T) if paid[True] else None

@@ -15,6 +15,7 @@ import pytest
 import varts
 from tests.interpreter import python
 from tests.serve.processes import serve, wait_until
+from varts._validation import needs_extra
 from varts.serve.server import listen
 from varts.serve.settings import Settings
 from varts.serve.tokens import read_tokens
@@ -334,7 +335,7 @@ def test_a_missing_extra_is_one_sentence(tmp_path):
     program = "import sys; sys.modules['uvicorn'] = None; from varts.cli import main; main()"
     command = [sys.executable, "-c", program, "serve", "--store", "memory://"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=tmp_path)
-    sentence = "varts: varts serve needs the extra serve: pip install 'varts[serve]' (uvicorn is"
+    sentence = f"varts: {needs_extra('varts serve', 'serve')} (uvicorn is"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"{sentence} missing)\n"
 

@@ -12,6 +12,7 @@ import pytest
 import varts
 from varts import cli, simulate
 from varts._progress import Progress
+from varts._validation import needs_extra
 from varts.simulation.dask import ClusterError
 
 distributed = pytest.importorskip("distributed")
@@ -342,13 +343,12 @@ def test_without_dask(tmp_path, capsys, monkeypatch):
     with pytest.raises(SystemExit) as stopped:
         cli.main(["simulate", str(tmp_path / "study.toml"), "--scheduler", "tcp://127.0.0.1:1"])
     assert stopped.value.code == 2
-    told = "varts: a cluster needs dask: pip install 'varts[dask]'\n"
-    assert capsys.readouterr().err == told
+    assert capsys.readouterr().err == f"varts: {needs_extra('a cluster', 'dask')}\n"
 
 
 def test_without_dask_an_executor_is_an_import_error(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match="a cluster needs dask: pip install"):
+    with pytest.raises(ImportError, match="a cluster needs the extra dask: run pip install"):
         simulate(problem, "UCB1", 20, 16, executor=3)
 
 

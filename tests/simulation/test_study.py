@@ -15,6 +15,7 @@ import varts
 from tests.policies.built import built
 from varts import BernoulliBandit, GaussianBandit, NormalGamma, Study, simulate
 from varts._progress import Progress
+from varts.simulation import executors
 from varts.simulation.results import CURVE_POINTS, RegretCurve, recorded_rounds
 
 
@@ -156,7 +157,8 @@ def test_tables(problem):
 
 
 def test_tables_are_plain_ones_that_go_to_pandas_without_pyarrow(problem, monkeypatch):
-    """A class of our own would be lost with the first `select`; docs/simulation.md has this way."""
+    """A class of our own would be lost with the first `select`; this is the way that
+    docs/simulation-study.md shows."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     study = simulate(problem, ["UCB1", "TS20"], 30, 16, checkpoints=True)
     for table in (study.summary(), study.identification(), study.quantiles(), study.to_polars()):
@@ -170,7 +172,7 @@ def test_tables_are_plain_ones_that_go_to_pandas_without_pyarrow(problem, monkey
 
 def test_without_pandas_the_way_to_install_it_is_said(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'varts\[pandas\]'"):
+    with pytest.raises(ImportError, match=r"to_pandas needs the extra pandas: run pip install"):
         simulate(problem, ["UCB1"], 5, 2).to_pandas()
 
 
@@ -398,19 +400,21 @@ def test_other_errors_are_not_swallowed(problem):
         simulate(Broken(problem.prior), "UCB1", 50, 100)
 
 
-def test_an_interruption_at_the_end_stops_the_script_too(problem):
+def test_an_interruption_at_the_end_stops_the_script_too(problem, monkeypatch):
     """All runs are complete then, and the study is whole."""
+    # One task, and no look at the progress before it is merged.
+    monkeypatch.setattr(executors, "REFRESH_SECONDS", None)
 
     class Late(Progress):
         def at(self, done):
-            if done == 50 * 16:
+            if done == 50 * 8:
                 raise KeyboardInterrupt
 
     with pytest.raises(varts.Interrupted) as stopped:
-        simulate(problem, "UCB1", 50, 16, threads=1, progress=Late())
+        simulate(problem, "UCB1", 50, 8, threads=1, progress=Late())
     assert not stopped.value.study.interrupted
-    assert stopped.value.study == simulate(problem, "UCB1", 50, 16)
-    assert str(stopped.value) == "stopped after 16 of 16 runs; this exception has them as `study`"
+    assert stopped.value.study == simulate(problem, "UCB1", 50, 8)
+    assert str(stopped.value) == "stopped after 8 of 8 runs; this exception has them as `study`"
 
 
 def test_sigint_stops_a_long_study_and_keeps_what_is_complete():

@@ -212,7 +212,11 @@ GAUSSIAN = {"kind": "gaussian", "K": 3}
 WRONG = [
     (
         body(horizn=5),
-        ["'horizn'", "did you mean 'horizon'", "runs, seed, arms, arm_groups, problem, policies"],
+        [
+            "'horizn'",
+            "did you mean 'horizon'",
+            "runs, seed, delay, batch, floor, arms, arm_groups, problem, policies",
+        ],
     ),
     (body({"kind": "gausian"}), ["'gausian'", "did you mean 'gaussian'", "bernoulli, beta"]),
     (body({"K": 3}), ["kind", "bernoulli, beta, gaussian"]),

@@ -354,6 +354,7 @@ def test_lists_with_an_entry_per_arm_are_not():
 def test_a_file_without_lists_is_one_setting():
     asked = {"problem": {"kind": "beta"}, "policies": {"TS14": {}}}
     (one,) = study_file.parse_settings(asked)
-    assert one.values == {} and one.numbers == {"horizon": 2000, "runs": 1000, "seed": 0}
+    numbers = {"horizon": 2000, "runs": 1000, "seed": 0, "delay": None, "batch": 1, "floor": 0.0}
+    assert one.values == {} and one.numbers == numbers
     with pytest.raises(ValueError, match="K must have at least one value, got \\[\\]"):
         study_file.parse_settings({**asked, "problem": {"kind": "beta", "K": []}})

@@ -119,7 +119,7 @@ FLAGS = Group("Flags", sort_key=100)  # --help and --version, below the commands
 app = App(
     console=Screen(),
     name="varts",
-    help="Variance-adaptive Thompson sampling: bandits whose reward variances are unknown.",
+    help=" ".join((varts.__doc__ or "").partition("\n\n")[0].split()),
     help_epilogue=EXAMPLES + "\n".join(f"    {line}" for line in exit_table()),
     help_format="plaintext",
     group_commands=FLAGS,

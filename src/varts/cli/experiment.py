@@ -19,6 +19,7 @@ from rich.table import Table
 
 import varts
 from varts._intervals import CONFIDENCE
+from varts._text import percentages, quote_formulas
 from varts._validation import check_file, integer
 from varts.checks.finding import duration
 from varts.cli.app import (
@@ -60,8 +61,17 @@ from varts.cli.flags import (
     read_lines,
 )
 from varts.cli.log import NO_TARGET, TargetFlags, tell
-from varts.cli.report import counted, show_history, show_report
-from varts.cli.reward_file import ColumnNames, read_number, record_file
+from varts.cli.report import counted, show_aligned, show_history, show_report
+from varts.cli.reward_file import (
+    AGGREGATES,
+    VOIDED,
+    ColumnNames,
+    aggregates_of,
+    read_number,
+    record_file,
+    rewards_of,
+    voids_of,
+)
 from varts.live import Experiment, UnknownExperiment
 from varts.live.audit.ages import STEPS
 from varts.live.audit.verify import repair_caches
@@ -236,11 +246,62 @@ def decide(
                 say_columns(made.arm, made.id)
 
 
+MOST_DECIMALS = 6
+
+
+def split(
+    name: Name,
+    /,
+    *,
+    decimals: Whole = 1,
+    as_csv: Annotated[
+        bool, Parameter(name="--csv", negative=(), show_default=False, help="Print CSV.")
+    ] = False,
+    as_json: Json = False,
+    store: Url = STORE,
+) -> None:
+    """Show the share of the traffic that each arm should get, for tools that only accept a split.
+
+    The percentages add up to 100. They include a holdout, whose share is split evenly. Paused arms
+    get 0. With `reward --aggregate` you report back what the arms earned.
+
+    Example: varts experiment split mail
+
+    Example: varts experiment split mail --decimals 0 --csv
+
+    Parameters
+    ----------
+    decimals
+        Decimals of the percentages. --json also has the exact shares.
+    """
+    decimals = integer("--decimals", decimals, 0, MOST_DECIMALS)
+    if as_csv and as_json:
+        raise ValueError("--csv and --json must not be given together, got both")
+    with open_experiment(name, store) as exp:
+        shares = exp.split()
+    rounded = dict(zip(shares, percentages(shares.values(), decimals), strict=True))
+    if as_json:
+        percent = {arm: float(share) for arm, share in rounded.items()}
+        print_json({"name": name, "shares": shares, "percent": percent})
+    elif as_csv:
+        import polars as pl
+
+        table = pl.DataFrame({"arm": list(rounded), "percent": list(rounded.values())})
+        sys.stdout.write(table.with_columns(quote_formulas(pl.col("arm"))).write_csv())
+    else:
+        show_aligned(("arm", "traffic"), ((arm, f"{share} %") for arm, share in rounded.items()))
+
+
 def reward(
     name: Name,
     /,
     *rewards: str,
     file: Lines | None = None,
+    aggregate: Lines | None = None,
+    correct: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    void: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    by: By = None,
+    why: Why = None,
     metric: Annotated[list[str] | None, Parameter(negative=())] = None,
     key: str | None = None,
     id_column: str | None = None,
@@ -270,6 +331,8 @@ def reward(
 
     Example: varts experiment reward price visit-4 14.20 --metric latency=0.31
 
+    Example: varts experiment reward mail --aggregate november.csv
+
     Parameters
     ----------
     rewards
@@ -277,6 +340,15 @@ def reward(
     file
         A CSV, TSV or NDJSON file with one reward per line; - is standard input. Columns with the
         names of metrics are read, too.
+    aggregate
+        A file with the rewards of an arm in a period on each line, for tools that don't report
+        single rewards. The columns are arm, period, n, mean and sd; a period is a date, or a start
+        and an end such as 2026-11-16/2026-11-22. An arm and a period count once.
+    correct
+        With --aggregate: replace the numbers of arms and periods that have others.
+    void
+        With --aggregate: remove the aggregates of these arms and periods. Other columns are
+        ignored.
     metric
         A metric of the decision, as NAME=VALUE, if you give a single reward.
     key
@@ -289,21 +361,38 @@ def reward(
     reward_column
         With --file: the column of rewards; "reward" by default.
     """
-    if file is None:
+    if aggregate is None:
+        for flag, typed in (("--correct", correct), ("--void", void), ("--by", by), ("--why", why)):
+            if typed:
+                raise ValueError(f"{flag} must be given together with --aggregate, got it alone")
+    if file is None and aggregate is None:
         given = {"id-column": id_column, "reward-column": reward_column, "key-column": key_column}
         for flag, value in {**given, **text.given()}.items():
             if value is not None:
                 raise ValueError(f"--{flag} must be given together with --file, got it alone")
         reward_typed(name, rewards, read_metrics(metric), key, as_json, store)
         return
-    for flag, typed in (("rewards", rewards), ("--metric", metric), ("--key", key)):
+    source = "--file" if aggregate is None else "--aggregate"
+    beside: dict[str, Any] = {"rewards": rewards, "--metric": metric, "--key": key}
+    if aggregate is not None:
+        beside |= {"--file": file, "--id-column": id_column, "--reward-column": reward_column}
+        beside |= {"--key-column": key_column}
+    for flag, typed in beside.items():
         if typed:
-            raise ValueError(f"{flag} and --file must not be given together, got both")
+            raise ValueError(f"{flag} and {source} must not be given together, got both")
+    if correct and void:
+        raise ValueError("--correct and --void must not be given together, got both")
     with open_experiment(name, store) as exp:
+        note = {"by": by, "why": why}
+        record = rewards_of(exp)
         columns = ColumnNames(
             id_column or "id", reward_column or "reward", key_column, exp.options.metrics
         )
-        outcome = record_file(exp, file, columns, text.checked())
+        if void:
+            record, columns = voids_of(exp, note), VOIDED
+        elif aggregate is not None:
+            record, columns = aggregates_of(exp, correct, note), AGGREGATES
+        outcome = record_file(record, aggregate or Path(str(file)), columns, text.checked())
     if as_json:
         print_json(asdict(outcome))
     else:
@@ -363,10 +452,22 @@ def export(name: Name, file: Path, /, *, as_json: Json = False, store: Url = STO
     """
     with open_experiment(name, store, LONG_DEADLINE) as exp:
         count = exp.export(file, **bar(exp))
+        left_out = count_aggregated(exp)
     if as_json:
-        print_json({"name": name, "decisions": count, "file": str(file)})
+        more = {"aggregated": left_out} if left_out else {}
+        print_json({"name": name, "decisions": count, "file": str(file), **more})
     else:
-        say(f"{count:,} decisions written to {file}")
+        say(f"{count:,} decisions written to {file}{without_aggregates(left_out)}")
+
+
+def count_aggregated(exp: Experiment) -> int:
+    """Return how many rewards came as aggregates, which no file of decisions has."""
+    return sum(exp.report().aggregated.values())
+
+
+def without_aggregates(count: int) -> str:
+    """Return what to say about them after a file was written."""
+    return f"; {count:,} rewards that came as aggregates are not in it" if count else ""
 
 
 def bar(exp: Experiment) -> dict[str, Any]:
@@ -929,13 +1030,14 @@ def delete(
     if file is not None and file.exists():
         raise ValueError(f"--export must be a new file, got {str(file)!r}, which exists")
     with open_experiment(name, store, LONG_DEADLINE) as exp:
+        left_out = 0 if file is None else count_aggregated(exp)
         count = exp.delete(confirm, export=file)
         if as_json:
             print_json(
                 {"name": name, "decisions": count, "file": None if file is None else str(file)}
             )
             return
-        where = "" if file is None else f"; its log is in {file}"
+        where = "" if file is None else f"; its log is in {file}{without_aggregates(left_out)}"
         what = "decision" if count == 1 else "decisions"
         say(f"{name}: deleted, with {count:,} {what}{where}")
 
@@ -994,6 +1096,7 @@ add_commands(
             ("list", list_experiments, None),
             ("decide", decide, None),
             ("reward", reward, None),
+            ("split", split, None),
             ("report", report, None),
         ],
         "Look closer": [

@@ -302,13 +302,12 @@ def plan(
     if out is not None:
         make_folder("out", out)
     names = arms.read()
-    horizon, runs = 2000 if horizon is None else horizon, 1000 if runs is None else runs
+    asked = {"horizon": horizon, "runs": runs}  # others have the defaults of the library
     source, rewards = _read_sources(prior, from_history, only, log)
     with show_progress(True) as bar:
         made = varts.plan(
             source,
             names,
-            horizon,
             rewards=rewards,
             groups=read_arm_groups(arm_groups),
             goal=goal,
@@ -316,11 +315,11 @@ def plan(
             aim=aim,
             error=error,
             limit=limit,
-            runs=runs,
             followed=followed,
             seed=seed,
             threads=threads,
             progress=bar,
+            **{name: size for name, size in asked.items() if size is not None},
         )
         needed = []
         if until_loss is not None:
@@ -374,6 +373,10 @@ def _plan_in_days(
     named = {each.name: getattr(given, each.name) for each in fields(given)}
     named["limit"], unit = named.pop("limit_days"), named.pop("unit_column")
     named |= {name: size for name, size in sizes.items() if size is not None}
+    from varts.live.options import TYPED_OPTIONS
+
+    _, read_policy = TYPED_OPTIONS["policy"]
+    named["policy"] = read_policy("policy", given.policy)
     if recorded is not None:
         history, only, log = recorded
         named["rewards"] = varts.EmpiricalBandit(history, only=only, **log.named())

@@ -140,3 +140,4 @@ def show_history(found: History) -> None:
             f"{row['cumulative_reward']:,.6g}",
         )
     show(table, uncut=True)
+    say(*(f"note: {note}" for note in found.notes))

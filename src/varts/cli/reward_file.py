@@ -1,5 +1,7 @@
 """A file of rewards for `varts experiment reward`: read line by line, recorded in batches.
 
+Each line has the reward of a decision, or with `--aggregate` the rewards of an arm in a period.
+
 A line that can't be used is refused by itself, with its number; the others count. A number in
 another format, such as 12,5 among 12.5, refuses the whole file: the numbers that can be read may be
 wrong, too.
@@ -12,14 +14,14 @@ import gzip
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from varts._text import unquote_formula
+from varts._text import printable, unquote_formula
 from varts._text_format import (
     MARKS,
     PLAIN,
@@ -31,7 +33,7 @@ from varts._text_format import (
     refuse_number,
 )
 from varts._validation import abbreviate, unknown
-from varts.live import Experiment
+from varts.live import Experiment, StoreError
 
 LINES_PER_BATCH = 500  # in a transaction: long enough to be fast, short enough for others to wait
 REFUSALS_SHOWN = 5
@@ -51,7 +53,8 @@ class Line(NamedTuple):
 
     def numbers(self, columns: ColumnNames) -> Iterator[tuple[str, Any]]:
         """Its numbers, each with its column."""
-        yield columns.reward, self.reward
+        if columns.reward is not None:
+            yield columns.reward, self.reward
         yield from self.metrics.items()
 
 
@@ -59,9 +62,61 @@ class ColumnNames(NamedTuple):
     """The columns of a file; `key` is None unless its rewards are parts."""
 
     id: str
-    reward: str
+    reward: str | None
     key: str | None
     metrics: Sequence[str]  # those of them that the file has
+    exact: Sequence[str] = ()  # if not empty, all columns that the file must have
+    flag: str = "--file"  # that names the file
+
+    def check(self, found: Iterable[str]) -> None:
+        """Refuse other columns than these."""
+        if self.exact and sorted(found) != sorted(self.exact):
+            *most, last = self.exact
+            raise ValueError(
+                f"columns must be {', '.join(most)} and {last}, "
+                f"got {printable(', '.join(found)) or 'none'}"
+            )
+
+
+# Aggregates are named by arm and period. To void one, nothing else is needed.
+ALL_COLUMNS = ("arm", "period", "n", "mean", "sd")
+AGGREGATES = ColumnNames("arm", "mean", "period", ("n", "sd"), ALL_COLUMNS, "--aggregate")
+VOIDED = ColumnNames("arm", None, "period", (), flag="--aggregate")
+Record = Callable[[list[Line]], Sequence[bool | Exception]]
+
+
+def rewards_of(exp: Experiment) -> Record:
+    """Return a function that records lines as the rewards of decisions."""
+    return lambda lines: exp.reward_each(
+        (line.id, line.reward, line.metrics, line.key) for line in lines
+    )
+
+
+def aggregates_of(exp: Experiment, correct: bool, note: Mapping[str, Any]) -> Record:
+    """Return a function that records lines as aggregates."""
+
+    def record(lines: list[Line]) -> Sequence[bool | Exception]:
+        rows: list[Any] = [
+            (line.id, line.key, line.metrics.get("n"), line.reward, line.metrics.get("sd"))
+            for line in lines
+        ]
+        return exp.reward_aggregates_each(rows, correct=correct, **note)
+
+    return record
+
+
+def voids_of(exp: Experiment, note: Mapping[str, Any]) -> Record:
+    """Return a function that voids the aggregates of lines."""
+
+    def void(line: Line) -> bool | Exception:
+        try:
+            return exp.void_aggregate(line.id, line.key, **note)
+        except StoreError:
+            raise
+        except (ValueError, TypeError) as error:
+            return error
+
+    return lambda lines: list(map(void, lines))
 
 
 @dataclass
@@ -90,7 +145,7 @@ class Outcome:
 
 
 def record_file(
-    exp: Experiment, file: Path, columns: ColumnNames, text: TextFormat = PLAIN
+    record: Record, file: Path, columns: ColumnNames, text: TextFormat = PLAIN
 ) -> Outcome:
     """Record the rewards of a file, each once.
 
@@ -101,13 +156,13 @@ def record_file(
         with open_lines(file, columns, text) as lines:
             check_numbers(file, columns, lines, text.decimal)
     with open_lines(file, columns, text) as lines:
-        return record_lines(exp, _checked(file, columns, lines, text.decimal))
+        return record_lines(record, _checked(file, columns, lines, text.decimal))
 
 
 def check_numbers(file: Path, columns: ColumnNames, lines: Iterable[Line], decimal: str) -> None:
     """Refuse a file with a number that can't be read, and say what to do."""
     wrong: tuple[str, str, int] | None = None
-    other_fits = _format(file) != "NDJSON"  # JSON has its own decimal mark
+    other_fits = _format(file, columns.flag) != "NDJSON"  # JSON has its own decimal mark
     for line in lines:
         for name, value in line.numbers(columns):
             if isinstance(value, str) and is_like_a_number(value):
@@ -141,13 +196,12 @@ def _other(decimal: str) -> str:
     return MARKS[decimal == "."]
 
 
-def record_lines(exp: Experiment, lines: Iterable[Line]) -> Outcome:
+def record_lines(record: Record, lines: Iterable[Line]) -> Outcome:
     """Record the rewards of all lines that can be used."""
     outcome, rest = Outcome(), iter(lines)
     while batch := list(islice(rest, LINES_PER_BATCH)):
         usable = [line for line in batch if line.problem is None]
-        given = ((line.id, line.reward, line.metrics, line.key) for line in usable)
-        found = iter(exp.reward_each(given))
+        found = iter(record(usable))
         for line in batch:
             came = ValueError(line.problem) if line.problem is not None else next(found)
             if isinstance(came, Exception):
@@ -162,11 +216,12 @@ def record_lines(exp: Experiment, lines: Iterable[Line]) -> Outcome:
 @contextmanager
 def open_lines(file: Path, columns: ColumnNames, text: TextFormat) -> Iterator[Iterator[Line]]:
     """Open a CSV, TSV or NDJSON file and read its lines; - is standard input, of either format."""
-    form = None if str(file) == STANDARD_INPUT else _format(file)
+    form = None if str(file) == STANDARD_INPUT else _format(file, columns.flag)
     with _open_text(file, text.encoding) as opened:
         first = opened.readline()
         if not first.strip():
-            raise ValueError("--file must begin with a line of column names or an object, got none")
+            rule = "must begin with a line of column names or an object"
+            raise ValueError(f"{columns.flag} {rule}, got none")
         if form is None:
             form = "NDJSON" if first.lstrip().startswith("{") else "CSV"
         if form == "NDJSON" and text._replace(encoding=PLAIN.encoding) != PLAIN:
@@ -185,12 +240,12 @@ def read_number(text: Any, decimal: str = ".") -> Any:
     return text if number is None else number
 
 
-def _format(file: Path) -> str:
+def _format(file: Path, flag: str) -> str:
     name = file.name.lower().removesuffix(".gz")
     for end, form in FORMATS.items():
         if name.endswith(end):
             return form
-    raise ValueError(f"--file must be a CSV, TSV or NDJSON file, got {str(file)!r}")
+    raise ValueError(f"{flag} must be a CSV, TSV or NDJSON file, got {str(file)!r}")
 
 
 @contextmanager
@@ -224,11 +279,13 @@ def _read_cells(
     try:
         header = [name.strip() for name in next(rows, [])]
     except csv.Error as error:
-        raise ValueError(f"--file must be a CSV file, got: {error}") from None
+        raise ValueError(f"{columns.flag} must be a CSV file, got: {error}") from None
+    columns.check(header)
     for ours, theirs in (("id", columns.id), ("reward", columns.reward), ("key", columns.key)):
         if theirs is not None and theirs not in header:
             raise ValueError(f"{unknown('column', theirs, header)} (for the {ours})")
-    at, to = header.index(columns.id), header.index(columns.reward)
+    at = header.index(columns.id)
+    to = None if columns.reward is None else header.index(columns.reward)
     part = None if columns.key is None else header.index(columns.key)
     measured = [(name, header.index(name)) for name in columns.metrics if name in header]
     while True:
@@ -244,7 +301,7 @@ def _read_cells(
             yield Line(
                 rows.line_num,
                 unquote_formula(row[at]),
-                read_number(row[to].strip(), decimal),
+                None if to is None else read_number(row[to].strip(), decimal),
                 {name: read_number(text, decimal) for name, text in cells.items() if text},
                 None if part is None else unquote_formula(row[part]),
             )
@@ -266,6 +323,11 @@ def _read_objects(text: Iterable[str], columns: ColumnNames) -> Iterator[Line]:
             problem = f"line must be a JSON object, got {abbreviate(line.strip())}"
             yield Line(number, problem=problem)
             continue
+        try:
+            columns.check(body)
+        except ValueError as error:
+            yield Line(number, problem=str(error))
+            continue
         lacking = next((name for name in needed if name not in body), None)
         if lacking is not None:
             yield Line(number, problem=unknown("column", lacking, body))
@@ -273,7 +335,7 @@ def _read_objects(text: Iterable[str], columns: ColumnNames) -> Iterator[Line]:
         yield Line(
             number,
             _read_name(body[columns.id]),
-            read_number(body[columns.reward]),
+            None if columns.reward is None else read_number(body[columns.reward]),
             {name: read_number(body[name]) for name in columns.metrics if name in body},
             None if columns.key is None else _read_name(body[columns.key]),
         )

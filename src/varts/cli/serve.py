@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from varts._validation import needs_extra
 from varts.cli.experiment_flags import STORE, Url
 from varts.cli.flags import FilePath, Whole
 
@@ -26,7 +27,6 @@ Examples:
         --public-url https://varts.example.com --log json
 """
 serve = App(name="serve", help_epilogue=NOTES)
-MISSING = "varts serve needs the extra serve: pip install 'varts[serve]'"
 
 
 @serve.default
@@ -132,7 +132,9 @@ def serve_store(
     try:
         from varts.serve import server
     except ModuleNotFoundError as error:
-        raise ImportError(f"{MISSING} ({error.name} is missing)") from None
+        raise ImportError(
+            f"{needs_extra('varts serve', 'serve')} ({error.name} is missing)"
+        ) from None
     from varts.serve.settings import Settings
 
     url = store if store_file is None else store_file.read_text(encoding="utf-8").strip()

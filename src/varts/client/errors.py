@@ -68,6 +68,8 @@ OUTCOMES: dict[str, type[Exception]] = {
     "conflict": RewardConflict,
     "invalid": InvalidReward,
 }
+# The same of one aggregate.
+AGGREGATE_OUTCOMES: dict[str, type[Exception]] = {**OUTCOMES, "unknown-arm": UnknownArm}
 # The same of one decision that was made without the service.
 FALLBACK_OUTCOMES: dict[str, type[Exception]] = {
     "conflict": DecisionConflict,
@@ -90,7 +92,9 @@ def error_of(status: int, body: bytes) -> Exception:
     return ERRORS.get(kind, StoreError)(detail)
 
 
-def outcome_of(result: Mapping[str, Any]) -> bool | Exception:
+def outcome_of(
+    result: Mapping[str, Any], refusals: Mapping[str, type[Exception]] = OUTCOMES
+) -> bool | Exception:
     """Return the outcome of one reward: whether it was new, or why it was refused.
 
     >>> outcome_of({"id": "d", "status": "duplicate"})
@@ -99,7 +103,7 @@ def outcome_of(result: Mapping[str, Any]) -> bool | Exception:
     status = result["status"]
     if status in ("applied", "duplicate"):
         return bool(status == "applied")
-    return _refusal(result, OUTCOMES)
+    return _refusal(result, refusals)
 
 
 def fallback_of(result: Mapping[str, Any]) -> str | Exception:

@@ -13,6 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,14 +26,22 @@ from varts._intervals import CONFIDENCE
 from varts._text import printable
 from varts._validation import abbreviate, integer, real, refusal
 from varts.checks import Checks
-from varts.client.errors import MalformedResponse, exposure_of, fallback_of, outcome_of
+from varts.client.errors import (
+    AGGREGATE_OUTCOMES,
+    MalformedResponse,
+    exposure_of,
+    fallback_of,
+    outcome_of,
+)
 from varts.client.transport import MOST_ITEMS, Conversation, Request, Response, batches, path_of
 from varts.evaluation import Evaluation
 from varts.evaluation.targets import WithFloor, check_target, describe_target
 from varts.features import A_CONTEXT, NUMBER, Features
 from varts.live.arguments import (
+    AggregateRows,
     Duration,
     Rewards,
+    check_aggregate,
     check_contexts,
     check_each,
     check_exposure,
@@ -42,6 +51,7 @@ from varts.live.arguments import (
     check_note,
     check_pair,
     check_part,
+    check_period,
     check_text,
     check_units,
     list_rewards,
@@ -482,7 +492,150 @@ class Verbs:
         request = Request(method="DELETE", path=path, query=check_why(by, why))
         return (yield from self._ask(request, _is_applied))
 
+    def reward_aggregate(
+        self,
+        arm: str,
+        period: str | date,
+        n: int,
+        mean: float,
+        sd: float,
+        *,
+        correct: bool = False,
+        by: None = None,
+        why: str | None = None,
+        deadline: Duration | None = None,
+    ) -> Conversation[bool]:
+        """Record rewards that you only know as an aggregate: True if it is new.
+
+        See `varts.Experiment.reward_aggregate` for how they count.
+
+        Args:
+            arm: The arm.
+            period: When its rewards were earned: a date, or a start and an end, separated by a
+                slash.
+            n: How many rewards there are, those of 0 included.
+            mean: Their mean.
+            sd: Their standard deviation, with the divisor n - 1.
+            correct: Whether to replace other numbers of the same arm and period. The token needs
+                the scope admin for that.
+            by: Leave it out: the log has the token's name.
+            why: The reason.
+            deadline: How long the whole call may take; by default 10 seconds.
+
+        Raises:
+            UnknownArm: There is no such arm.
+            RewardConflict: The arm has other numbers in this period, or in one that overlaps it.
+            Refused: The experiment can't count aggregates.
+        """
+        rows = [(arm, period, n, mean, sd)]
+        return (yield from self.reward_aggregates(rows, correct=correct, by=by, why=why))[0]
+
+    def reward_aggregates(
+        self,
+        rows: AggregateRows,
+        *,
+        correct: bool = False,
+        by: None = None,
+        why: str | None = None,
+        deadline: Duration | None = None,
+    ) -> Conversation[list[bool]]:
+        """Record several aggregates; applies all that are valid, then raises the first refusal.
+
+        A malformed aggregate is refused before anything is sent.
+
+        Args:
+            rows: Tuples (arm, period, n, mean, sd), as for `reward_aggregate`.
+            correct: Whether to replace other numbers of the same arms and periods.
+            by: Leave it out: the log has the token's name.
+            why: The reason.
+            deadline: How long the whole call may take; by default 10 seconds.
+        """
+        sent = [_write_aggregate(row) for row in check_list("aggregates", rows)]
+        outcomes = yield from self._aggregate(sent, correct, check_why(by, why))
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                raise outcome
+        return [outcome is True for outcome in outcomes]
+
+    def reward_aggregates_each(
+        self,
+        rows: AggregateRows,
+        *,
+        correct: bool = False,
+        by: None = None,
+        why: str | None = None,
+        deadline: Duration | None = None,
+    ) -> Conversation[list[bool | Exception]]:
+        """Record several aggregates; a refused one doesn't affect the others.
+
+        Args:
+            rows: Tuples (arm, period, n, mean, sd), as for `reward_aggregate`.
+            correct: Whether to replace other numbers of the same arms and periods.
+            by: Leave it out: the log has the token's name.
+            why: The reason.
+            deadline: How long the whole call may take; by default 10 seconds.
+
+        Returns:
+            For each of them True if it is new, False if it was recorded before, or the error that
+            `reward_aggregate` would have raised.
+        """
+        sent, outcomes = check_each(check_list("aggregates", rows), _write_aggregate)
+        return outcomes((yield from self._aggregate(sent, correct, check_why(by, why))))
+
+    def _aggregate(
+        self, sent: list[dict[str, Any]], correct: bool, note: Mapping[str, str]
+    ) -> Conversation[list[bool | Exception]]:
+        method = "PUT" if check_flag("correct", correct) else "POST"
+        refusals = functools.partial(outcome_of, refusals=AGGREGATE_OUTCOMES)
+        found: list[bool | Exception] = []
+        for batch in batches(sent):
+            body = {"aggregates": batch, **note}
+            request = Request(method=method, path=path_of(self.name, "aggregates"), body=body)
+            read = _results_for(batch, refusals, ("arm", "period"))
+            found += yield from self._ask(request, read)
+        return found
+
+    def void_aggregate(
+        self,
+        arm: str,
+        period: str | date,
+        *,
+        by: None = None,
+        why: str | None = None,
+        deadline: Duration | None = None,
+    ) -> Conversation[bool]:
+        """Remove the aggregate of an arm in a period, as if it had never been recorded.
+
+        True if there was one, False if it was voided before. `reward_aggregate` with `correct=True`
+        gives the arm numbers in this period again.
+
+        Args:
+            arm: The arm.
+            period: The period as you gave it to `reward_aggregate`.
+            by: Leave it out: the log has the token's name.
+            why: The reason.
+            deadline: How long the whole call may take; by default 10 seconds.
+
+        Raises:
+            Refused: The arm never had an aggregate in this period.
+        """
+        place = {"arm": check_text("arm", arm), "period": str(check_period(period))}
+        path, query = path_of(self.name, "aggregates"), {**place, **check_why(by, why)}
+        return (yield from self._ask(Request(method="DELETE", path=path, query=query), _is_applied))
+
     # ------------------------------------------------------------------ questions
+
+    def split(self, *, deadline: Duration | None = None) -> Conversation[dict[str, float]]:
+        """Read the share of the traffic that each arm should get until the next split.
+
+        Args:
+            deadline: How long the whole call may take; by default 10 seconds.
+
+        Raises:
+            Refused: Arms are chosen by features, so there is no split for everybody.
+            ExperimentStopped: The experiment was stopped without a winner.
+        """
+        return (yield from self._get("split", _read_shares))
 
     def look(self, *, deadline: Duration | None = None) -> Conversation[State]:
         """Read the configuration and how many rewards there are, without their statistics.
@@ -1050,6 +1203,12 @@ def _write_reward(
     return {"id": id, "value": value, **{k: v for k, v in beside.items() if v is not None}}
 
 
+def _write_aggregate(row: Any) -> dict[str, Any]:
+    """One aggregate of several."""
+    arm, period, numbers = check_aggregate(row)
+    return {"arm": arm, "period": str(period), **numbers._asdict()}
+
+
 def _write_fallback(item: Any) -> dict[str, Any]:
     """One fallback of several."""
     return dict(zip(("id", "arm", "unit"), check_fallback(item), strict=True))
@@ -1182,14 +1341,21 @@ def _decisions_for(asked: Sequence[Mapping[str, Any]]) -> Callable[[Any], list[D
     return read
 
 
+def _read_shares(body: Mapping[str, Any]) -> dict[str, float]:
+    shares: dict[str, float] = decode(dict[str, float], body["shares"], "shares")
+    return shares
+
+
 def _results_for(
-    asked: Sequence[Mapping[str, Any]], outcome: Callable[[Mapping[str, Any]], T]
+    asked: Sequence[Mapping[str, Any]],
+    outcome: Callable[[Mapping[str, Any]], T],
+    names: Sequence[str] = ("id",),
 ) -> Callable[[Any], list[T]]:
     """Return a function that reads the outcome of each of these items."""
 
     def read(body: Any) -> list[T]:
         results = decode(list[dict[str, Any]], body["results"], "results")
-        if [one["id"] for one in results] != [one["id"] for one in asked]:
+        if any([one[name] for one in results] != [one[name] for one in asked] for name in names):
             raise ValueError("results must be those of the items that were sent")
         return [outcome(one) for one in results]
 

@@ -2,8 +2,8 @@
 
 `experiment` has the whole interface. Each call goes down from there:
 
-- `decide`, `local`, `fallbacks`, `rewards` and `settle` do the work of a call; `session` is what
-  this process knows about the experiment, and the only place that changes it;
+- `decide`, `local`, `fallbacks`, `rewards`, `aggregates` and `settle` do the work of a call;
+  `session` is what this process knows about the experiment, and the only place that changes it;
 - `options` and `arguments` check what callers pass, and `errors` has what they get back;
 - `core` is the log's meaning without any I/O: events, the state that they add up to, the sums of
   rewards, and the arm that a state chooses;

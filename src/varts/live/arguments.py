@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, TypeVar
 
 from varts._validation import abbreviate, integer, is_real, real, scalar, unknown
 from varts.features import Features
-from varts.live.core.sums import limited
+from varts.live.core.aggregates import START, Numbers, Period
+from varts.live.core.sums import LARGEST_REWARD, limited
 from varts.live.errors import InvalidReward
 from varts.policies import Policy
 from varts.priors import Prior, PriorLike, prior_from
@@ -21,6 +22,9 @@ Out = TypeVar("Out")
 # By decision id; or tuples of an id, a reward and optionally metrics and a key.
 Rewards = Mapping[str, float] | Iterable[tuple[Any, ...]]
 Duration = float | str | timedelta  # seconds, or text such as `24h`
+# Tuples of an arm, a period, n, mean and sd.
+AggregateRows = Iterable[tuple[str, str | date, int, float, float]]
+MOST_AGGREGATED = 10**12  # rewards: powers of the largest rewards must add up to a float
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -163,6 +167,79 @@ def check_exposure(item: Any) -> tuple[str, str, int, float, str | None, Any]:
         age = real("age", age, at_least=0)
     whom = None if unit is None else check_text("unit", unit)
     return check_text("id", id), check_text("arm", arm), version, age, whom, context
+
+
+def check_period(value: Any) -> Period:
+    """Read a period: a date, or a start and an end separated by a slash.
+
+    An end that is a date includes that day. Times without an offset are UTC.
+
+    >>> check_period("2026-11-19") == check_period("2026-11-19T00:00/2026-11-20T01:00+01:00")
+    True
+    >>> str(check_period("2026-11-16/2026-11-22"))
+    '2026-11-16/2026-11-22'
+    """
+    rule = (
+        "period must be a date such as 2026-11-19, or a start and an end such as "
+        f"2026-11-16/2026-11-22, got {abbreviate(value)}"
+    )
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = value.isoformat()
+    if not isinstance(value, str):
+        raise TypeError(rule)
+    first, between, last = value.strip().partition("/")
+    try:
+        if between:
+            start, end = _start_of(first.strip()), _end_of(last.strip())
+        else:
+            day = date.fromisoformat(first)
+            start, end = _midnight(day), _midnight(day + timedelta(days=1))
+    except (ValueError, OverflowError):
+        raise ValueError(rule) from None
+    if not start < end:
+        raise ValueError(f"period must end after it starts, got {abbreviate(value)}")
+    micro = timedelta(microseconds=1)
+    return Period((start - START) // micro, (end - START) // micro)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _start_of(text: str) -> datetime:
+    try:
+        return _midnight(date.fromisoformat(text))
+    except ValueError:
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _end_of(text: str) -> datetime:
+    try:
+        return _midnight(date.fromisoformat(text) + timedelta(days=1))
+    except ValueError:
+        return _start_of(text)
+
+
+def check_aggregate(row: Any) -> tuple[str, Period, Numbers]:
+    """Validate an arm, a period, n, mean and sd.
+
+    >>> check_aggregate(("A", "2026-11-19", 1200, 0.25, 0.5))[2]
+    Numbers(n=1200, mean=0.25, sd=0.5)
+    """
+    rule = "aggregates must be tuples of an arm, a period, n, mean and sd"
+    if not isinstance(row, (tuple, list)):
+        raise TypeError(f"{rule}, got {abbreviate(row)}")
+    if len(row) != 5:
+        raise ValueError(f"{rule}, got {abbreviate(row)}")
+    arm, period, n, mean, sd = row
+    name, when = check_text("arm", arm), check_period(period)
+    n = integer("n", n, 1, MOST_AGGREGATED)
+    mean = real("mean", mean, at_least=-LARGEST_REWARD, at_most=LARGEST_REWARD)
+    sd = real("sd", sd, at_least=0, at_most=LARGEST_REWARD)
+    if n == 1 and sd:
+        raise ValueError(f"sd must be 0 for a single reward, got {sd!r}")
+    return name, when, Numbers(n, mean, sd)
 
 
 def check_each(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -18,9 +19,18 @@ from varts._progress import Progress, show_progress
 from varts._text import printable
 from varts._validation import abbreviate, integer
 from varts.features import Features
+from varts.live.aggregates import (
+    VOIDED,
+    Given,
+    check_change,
+    record_aggregates,
+    record_each_aggregate,
+)
 from varts.live.arguments import (
+    AggregateRows,
     Duration,
     Rewards,
+    check_aggregate,
     check_arms,
     check_contexts,
     check_each,
@@ -31,6 +41,7 @@ from varts.live.arguments import (
     check_note,
     check_pair,
     check_part,
+    check_period,
     check_text,
     list_requests,
     list_rewards,
@@ -49,7 +60,7 @@ from varts.live.audit.records import (
     read_changes,
 )
 from varts.live.audit.verify import repair_caches, verify_experiment
-from varts.live.core.allocation import seed_for
+from varts.live.core.allocation import seed_for, split_traffic
 from varts.live.core.events import ADD_ARM, CONFIGURE, PAUSE, RESTART, RESUME, STOP
 from varts.live.core.local import LocalAllocation
 from varts.live.core.state import Config, State
@@ -570,6 +581,139 @@ class Experiment:
         checked = [Correction(check_text("id", id), None) for id in check_list("ids", ids)]
         return self._record(checked, check_note(by, why))
 
+    def reward_aggregate(
+        self,
+        arm: str,
+        period: str | date,
+        n: int,
+        mean: float,
+        sd: float,
+        *,
+        correct: bool = False,
+        by: str | None = None,
+        why: str | None = None,
+    ) -> bool:
+        """Record rewards that you only know as an aggregate, without a decision for each.
+
+        Use it for tools that only accept a traffic split: set the shares of `split`, and report
+        back what every arm earned. An arm has one aggregate in a period, which counts once. Its
+        rewards count as independent of each other and as Gaussian. They don't count for the gain
+        over a holdout, for metrics, checks, evaluations and exports, and while there are
+        aggregates, anytime-valid intervals are not available.
+
+        Args:
+            arm: The arm.
+            period: When its rewards were earned: a date, or a start and an end, separated by a
+                slash. An end that is a date includes that day, and times are UTC. A period that is
+                in several blocks of time counts in the first one.
+            n: How many rewards there are, those of 0 included.
+            mean: Their mean.
+            sd: Their standard deviation, with the divisor n - 1.
+            correct: Whether to replace other numbers of the same arm and period. The statistics
+                come out exactly as if these had been the first.
+            by: Who records it.
+            why: The reason.
+
+        Returns:
+            True if it is new, False if it was recorded before with the same numbers.
+
+        Raises:
+            UnknownArm: There is no such arm.
+            RewardConflict: The arm has other numbers in this period, or another aggregate in a
+                period that overlaps it.
+            InvalidReward: The period is in the future, or the mean isn't within the option `clip`.
+            Refused: The experiment has a half-life, features or rules 1, adjusts for covariates, or
+                has a policy that draws random numbers from rewards, as Bernoulli-TS does.
+
+        >>> import varts
+        >>> exp = varts.open("mail", ["short", "long"], store="memory://")
+        >>> exp.reward_aggregate("short", "2025-11-19", 1200, mean=0.21, sd=0.41)
+        True
+        >>> exp.reward_aggregate("short", "2025-11-19", 1200, mean=0.21, sd=0.41)
+        False
+        >>> exp.reward_aggregate("short", "2025-11-19", 1205, mean=0.22, sd=0.41)
+        Traceback (most recent call last):
+        ...
+        varts.live.errors.RewardConflict: aggregate of arm 'short' in 2025-11-19 has n 1200, \
+mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to change it
+        """
+        rows = [(arm, period, n, mean, sd)]
+        return self.reward_aggregates(rows, correct=correct, by=by, why=why)[0]
+
+    def reward_aggregates(
+        self,
+        rows: AggregateRows,
+        *,
+        correct: bool = False,
+        by: str | None = None,
+        why: str | None = None,
+    ) -> list[bool]:
+        """Record several aggregates in one transaction; if one is refused, none is recorded.
+
+        Args:
+            rows: Tuples (arm, period, n, mean, sd), as for `reward_aggregate`.
+            correct: Whether to replace other numbers of the same arms and periods.
+            by: Who records them.
+            why: The reason.
+        """
+        items = [Given(*check_aggregate(row)) for row in check_list("aggregates", rows)]
+        correct, note = check_flag("correct", correct), check_note(by, why)
+        if not items:
+            return []
+        self._settle_some(len(items))
+        return record_aggregates(self._session, items, correct, note)
+
+    def reward_aggregates_each(
+        self,
+        rows: AggregateRows,
+        *,
+        correct: bool = False,
+        by: str | None = None,
+        why: str | None = None,
+    ) -> list[bool | Exception]:
+        """Record several aggregates in one transaction; a refused one doesn't affect the others.
+
+        Args:
+            rows: Tuples (arm, period, n, mean, sd), as for `reward_aggregate`.
+            correct: Whether to replace other numbers of the same arms and periods.
+            by: Who records them.
+            why: The reason.
+
+        Returns:
+            For each of them True if it is new, False if it was recorded before, or the error that
+            `reward_aggregate` would have raised.
+        """
+        correct, note = check_flag("correct", correct), check_note(by, why)
+        items, outcomes = check_each(
+            check_list("aggregates", rows), lambda row: Given(*check_aggregate(row))
+        )
+        if not items:
+            return outcomes([])
+        self._settle_some(len(items))
+        return outcomes(record_each_aggregate(self._session, items, correct, note))
+
+    def void_aggregate(
+        self, arm: str, period: str | date, *, by: str | None = None, why: str | None = None
+    ) -> bool:
+        """Remove the aggregate of an arm in a period, as if it had never been recorded.
+
+        `reward_aggregate` with `correct=True` gives the arm numbers in this period again.
+
+        Args:
+            arm: The arm.
+            period: The period as you gave it to `reward_aggregate`.
+            by: Who removes it.
+            why: The reason.
+
+        Returns:
+            True if there was an aggregate, False if it was voided before.
+
+        Raises:
+            Refused: The arm never had an aggregate in this period.
+        """
+        item = Given(check_text("arm", arm), check_period(period), VOIDED)
+        return record_aggregates(self._session, [item], True, check_note(by, why))[0]
+
     def _record(
         self, items: list[Reward] | list[Correction], note: Mapping[str, str] | None = None
     ) -> list[bool]:
@@ -602,6 +746,32 @@ class Experiment:
         found = self._settled_contexts(MOST_CONTEXTS) if contextual else []
         contexts, rewards = [one for one, _, _ in found], [(arm, value) for _, arm, value in found]
         return report_of(self.name, state, traffic, level, contexts, rewards, closes)
+
+    def split(self, settle: bool = True) -> dict[str, float]:
+        """Return the share of the traffic that each arm should get until the next split.
+
+        Use it for tools that only accept a traffic split. The shares add up to 1. A holdout is
+        part of them: its share is split evenly among the arms in play. Paused arms get 0, and so do
+        all arms but the winner once there is one.
+
+        Args:
+            settle: As for `report`.
+
+        Raises:
+            Refused: Arms are chosen by features, so there is no split for everybody.
+            ExperimentStopped: The experiment was stopped without a winner.
+
+        >>> import varts
+        >>> exp = varts.open("mail", ["short", "long"], store="memory://")
+        >>> exp.split()
+        {'short': 0.5, 'long': 0.5}
+        """
+        if settle:
+            settle_all(self._session)
+        with self._session.reading() as transaction:
+            state, _ = self._session.catch_up(transaction)
+        shares = split_traffic(self.name, self._session.allocation(state))
+        return dict(zip(state.config.arms, shares.tolist(), strict=True))
 
     def decision(self, id: str) -> DecisionRecord:
         """Look up one decision, with its reward as it is now.
@@ -737,8 +907,7 @@ class Experiment:
             settle: As for `report`.
         """
         state, _, log, _ = self._whole_log(settle)
-        arms = state.config.arms
-        return evaluate(self.name, log, self._session.seed, arms, policy, against, level)
+        return evaluate(self.name, log, self._session.seed, state, policy, against, level)
 
     def settle(self) -> None:
         """Settle all decisions whose window has closed.
@@ -758,6 +927,8 @@ class Experiment:
         progress: bool | Progress | None = False,
     ) -> int:
         """Write the log to a file, a row per decision with its reward.
+
+        Rewards that came as aggregates have no decisions, so they aren't in the file.
 
         Args:
             path: A file that ends in .parquet, .csv or .ndjson.
@@ -970,6 +1141,7 @@ class Experiment:
             after = before.changed(kind, body)
             if after != before:
                 after.check(before)
+                check_change(self.name, write, after, recounted)
                 if before.options.settles_at_close and not after.options.settles_at_close:
                     settle_waiting(self._session, write)
                 write.apply(kind, body={**body, **note})

@@ -566,11 +566,20 @@ def stored_prior(prior: Any) -> dict[str, Any] | None:
     return {name: np.asarray(getattr(prior, name)).tolist() for name in prior._fields}
 
 
-def stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
-    """Split a policy into its stored form, a label with options, and its prior."""
+def policy_from(policy: Any) -> Policy:
+    """Return the policy for a policy, its label, or a mapping with the label and options.
+
+    >>> policy_from({"label": "VarTS", "tails": True}).tails
+    True
+    """
     if isinstance(policy, dict):
         policy = make(policy.get("label", ""), **{k: v for k, v in policy.items() if k != "label"})
-    policy = make(policy)
+    return make(policy)
+
+
+def stored_policy(policy: Any) -> tuple[dict[str, Any], Prior | None]:
+    """Split a policy into its stored form, a label with options, and its prior."""
+    policy = policy_from(policy)
     if isinstance(policy, Fading):
         raise ValueError(
             "policy must be given without a half-life, which is an option of the experiment, "

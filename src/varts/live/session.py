@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 
 from varts.live.audit.follower import rebuild
 from varts.live.core.allocation import Allocation, allocate
-from varts.live.core.events import CONFIGURE, CORRECTIONS, MISSING, REWARD, REWARDLIKE, Event
+from varts.live.core.events import (
+    AGGREGATE,
+    CONFIGURE,
+    CORRECTIONS,
+    MISSING,
+    REWARD,
+    REWARDLIKE,
+    Event,
+)
 from varts.live.core.local import LocalAllocation
 from varts.live.core.state import Config, State
 from varts.live.errors import StoreError, UnknownExperiment
@@ -21,7 +29,7 @@ from varts.live.store.transaction import Decided, Head, Transaction
 
 FEW_CELLS = 100  # of an allocation, which are computed in no time
 KEPT_SECONDS = 1.0
-APPLIED_TOGETHER = frozenset((*REWARDLIKE, *CORRECTIONS))
+APPLIED_TOGETHER = frozenset((*REWARDLIKE, *CORRECTIONS, AGGREGATE))
 
 
 class Write:

@@ -25,13 +25,13 @@ from varts._progress import Progress, show_progress
 from varts._validation import Floats, choice, integer, make_folder, real
 from varts.live.arguments import check_new_arms
 from varts.live.core.state import Config
-from varts.live.options import Options
+from varts.live.options import Options, policy_from
 from varts.planning.arms_to_come import GaussianArms, RateArms, arms_from_prior, arms_without_prior
 from varts.planning.daily_looks import ZERO_ONE, Shape, Visitors, find_stop, leader_of
 from varts.planning.plan import fit_notes, fit_of
 from varts.planning.recorded import find_rewards
 from varts.planning.timetable import Timetable, read_days, read_timetable
-from varts.policies import EBVarTS, EvenSplit, Policy, VarTS, make
+from varts.policies import EBVarTS, EvenSplit, Policy, VarTS
 from varts.policies.registry import options_of
 from varts.priors import LinearNormalGamma, NormalGamma, PriorLike, match_arms, prior_from
 from varts.priors.own_arms import ALPHA_CENTER, KAPPA_CENTER
@@ -338,7 +338,7 @@ def plan_experiment(
         shape, arms_from = shape_of(problem), describe_rewards(recorded)
     if unit != 1.0 and stop_loss is not None:
         stop_loss = stop_loss / unit
-    asked = make(policy)
+    asked = policy_from(policy)
     if asked.contextual:
         raise ValueError(f"policy must not use features in a plan in days, got {asked.label}")
     uses_prior = inner is not None and "prior" in options_of(type(asked))
@@ -543,8 +543,8 @@ def playable(config: Config, problem: Problem) -> tuple[Policy, list[str]]:
     notes = []
     notes.append(
         f"with {len(config.arms)} arms and no prior, a live experiment learns its prior from the "
-        "arms; the plan plays VarTS with a typical prior instead, which gave up 6 % more where we "
-        "compared both"
+        "arms; the plan plays VarTS with a typical prior instead, so the real cost may be a little "
+        "lower or higher"
     )
     return VarTS(stand_in), notes
 

@@ -249,9 +249,11 @@ def fit_notes(given: PriorLike) -> tuple[str, ...]:
     if is_real(trend) and abs(trend) <= 1:
         notes.append(f"in the history {describe_trend(float(trend))}")
     if isinstance(trial, Mapping) and trial.get("verdict") == "leave" and is_real(trial.get("cut")):
+        rounds = trial.get("rounds")
+        over = f" over {rounds:,} rounds" if isinstance(rounds, int) else ""
         notes.append(
-            f"held out, this prior raised regret by {-float(trial['cut']):.0%}: what is gained "
-            "here will not be gained there"
+            f"held out, this prior raised regret by {-float(trial['cut']):.0%}{over}: what is "
+            "gained here will not be gained there"
         )
     return tuple(notes)
 

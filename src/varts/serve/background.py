@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, TypeVar
 from varts._progress import Progress
 from varts.live import ChangeRecord, Experiment, Store, UnknownExperiment
 from varts.live.audit.records import read_changes
-from varts.live.core.events import CORRECTIONS
+from varts.live.core.events import AGGREGATE, CORRECTIONS
 from varts.live.core.state import State
 from varts.live.errors import LiveError, StoreError
 from varts.live.report.estimates import p_best_in_play
@@ -934,11 +934,12 @@ def _is_another(glance: Glance, known: tuple[datetime, str, list[ChangeRecord]])
 
 def _latest(records: list[ChangeRecord]) -> list[ChangeRecord]:
     """Leave out all corrections but the latest, of which there may be many."""
-    corrections = [one.version for one in records if one.kind in CORRECTIONS]
+    kinds = (*CORRECTIONS, AGGREGATE)
+    corrections = [one.version for one in records if one.kind in kinds]
     if len(corrections) <= MOST_CORRECTIONS:
         return records
     first = corrections[-MOST_CORRECTIONS]
-    return [one for one in records if one.kind not in CORRECTIONS or one.version >= first]
+    return [one for one in records if one.kind not in kinds or one.version >= first]
 
 
 class Standing(NamedTuple):

@@ -208,6 +208,40 @@ async def void(
     return applied
 
 
+async def record_aggregates(
+    service: Service,
+    actor: Actor,
+    name: str,
+    rows: Sequence[tuple[str, str, int, float, float]],
+    *,
+    correct: bool = False,
+    why: str | None = None,
+) -> list[bool | Exception]:
+    """Record aggregates; for each whether it was new, or why it was refused."""
+
+    def act(experiment: Experiment) -> list[bool | Exception]:
+        return experiment.reward_aggregates_each(rows, correct=correct, by=actor.name, why=why)
+
+    outcomes = await _write(service, name, act)
+    if correct and True in outcomes:
+        log_change(actor, "correct", name, why)
+    return outcomes
+
+
+async def void_aggregate(
+    service: Service, actor: Actor, name: str, arm: str, period: str, *, why: str | None = None
+) -> bool:
+    """Remove an aggregate; whether there was one."""
+
+    def act(experiment: Experiment) -> bool:
+        return experiment.void_aggregate(arm, period, by=actor.name, why=why)
+
+    applied = await _write(service, name, act)
+    if applied:
+        log_change(actor, "void", name, why)
+    return applied
+
+
 async def forget(
     service: Service,
     actor: Actor,

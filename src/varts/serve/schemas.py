@@ -259,6 +259,38 @@ class RewardResults(Answer):
     results: list[RewardResult]
 
 
+class AggregateListed(Body):
+    """The number, the mean and the standard deviation of an arm's rewards in a period."""
+
+    arm: Text
+    period: Text
+    n: int
+    mean: float
+    sd: float
+
+
+class AggregatesSent(Body):
+    """Several aggregates."""
+
+    aggregates: Annotated[list[AggregateListed], Meta(min_length=1, max_length=MOST_ITEMS)]
+    why: Text | None = None
+
+
+class AggregateResult(Answer):
+    """The outcome of an aggregate."""
+
+    arm: str
+    period: str
+    status: Literal["applied", "duplicate", "conflict", "unknown-arm", "invalid"]
+    detail: str | UnsetType = UNSET
+
+
+class AggregateResults(Answer):
+    """The outcome of each aggregate, in the same order."""
+
+    results: list[AggregateResult]
+
+
 # ------------------------------------------------------------------------------ experiments
 
 _hints = typing.get_type_hints(GivenOptions)

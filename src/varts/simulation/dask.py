@@ -19,7 +19,7 @@ from typing import Any
 
 from varts._digest import package_digest
 from varts._progress import Progress
-from varts._validation import abbreviate
+from varts._validation import abbreviate, needs_extra
 from varts.delays import Delay
 from varts.policies import Policy
 from varts.problems import Problem
@@ -63,7 +63,7 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise ImportError("a cluster needs dask: pip install 'varts[dask]'") from None
+        raise ImportError(needs_extra("a cluster", "dask")) from None
     return distributed
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from varts._caching import computed_once
 from varts._intervals import CONFIDENCE
 from varts._progress import Progress
-from varts._validation import Floats, abbreviate, integer, unknown
+from varts._validation import Floats, abbreviate, integer, needs_extra, unknown
 from varts.delays import Delay
 from varts.policies import Policy
 from varts.problems import Drifting, Instances, Problem
@@ -333,7 +333,7 @@ class Study:
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError("to_pandas needs pandas: pip install 'varts[pandas]'") from None
+            raise ImportError(needs_extra("to_pandas", "pandas")) from None
         return pd.DataFrame(self.to_polars().to_dict(as_series=False))
 
     # ------------------------------------------------------------- more policies, fewer, more runs

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from varts._progress import Progress
 from varts._validation import Floats
 from varts.live.audit.comparison import Verification
+from varts.live.core import aggregates
 from varts.live.core.allocation import counted, tosses
 from varts.live.core.events import (
+    AGGREGATE,
     AMEND,
     CONFIGURE,
     CORRECTIONS,
@@ -83,7 +85,8 @@ class Follower:
         self._state: State | None = None
         columns: tuple[str, ...] = Event._fields
         if found is None:
-            unread = UNREAD if log.corrected or log.erased is not None else UNREAD | UNCORRECTED
+            rebuilds = log.corrected or log.aggregated or log.erased is not None
+            unread = UNREAD if rebuilds else UNREAD | UNCORRECTED
             columns = tuple("NULL" if name in unread else name for name in columns)
         self._rows = itertools.chain.from_iterable(log.event_pages(columns))
         self._page: list[Event] = []
@@ -115,7 +118,7 @@ class Follower:
 
     @property
     def nonzero(self) -> NDArray[np.int64]:
-        """How many rewards of each arm aren't 0."""
+        """How many rewards of each arm aren't 0, without those that came as aggregates."""
         return np.array(self._nonzero, dtype=np.int64)
 
     @property
@@ -192,9 +195,8 @@ class Follower:
             return bisect_right(self._times, time, lo=self._place)
         if reward is not None:
             if not self._counts:
-                new = (event.kind in (REWARD, MISSING) for event in page)
-                ahead = sum(event.kind in (REWARD, MISSING) for event in page[: self._place])
-                start = self.state.rewards - ahead
+                new = [_new_rewards(event) for event in page]
+                start = self.state.rewards - sum(new[: self._place])
                 self._counts = list(itertools.accumulate(new, initial=start))[1:]
             return min(bisect_left(self._counts, reward, lo=self._place) + 1, len(page))
         return len(page)
@@ -270,6 +272,12 @@ class Follower:
         if first.kind == REPAIR and first.body is not None:
             known = {(start, last) for start, last in first.body["missing"]}
             self.gaps = [gap for gap in self.gaps if gap not in known]
+        if first.kind == AGGREGATE:
+            found = aggregates.read(first)
+            if found.before is not None:
+                self.corrected |= state.touched
+                self._earned[found.arm] -= found.before.n * found.before.mean
+            self._earned[found.arm] += found.numbers.n * found.numbers.mean
         if first.kind in CORRECTIONS:
             self.corrected |= state.touched
             arm, value = cast(int, first.arm), first.value or 0.0
@@ -306,6 +314,13 @@ class Follower:
             self.found.add_problem(f"event {version} cannot be applied: {describe(error)}")
 
 
+def _new_rewards(event: Event) -> int:
+    """By how much an event moves the number of rewards."""
+    if event.kind == AGGREGATE:
+        return aggregates.read(event).new
+    return event.kind in (REWARD, MISSING)
+
+
 def rebuild(state: State, log: Log) -> None:
     """Compute the stale rows of a state again, from the log up to its version; all rows if rewards
     count differently now.
@@ -333,11 +348,19 @@ def rebuild(state: State, log: Log) -> None:
     everything = everything or any(key[0] in (HELD, NOT_HELD) for key in state.stale)
     arms = None if everything else sorted({arm for _, arm, _ in state.stale})
     latest = log.latest_corrections(state.version, arms)
+    now_aggregated = log.latest_aggregates(state.version, arms)
     again: State | None = None
     for event in log.counting_events(state.version, arms):
         if again is None:
             again = State.created(event)
             count_alike(again, state)
+            continue
+        if event.kind == AGGREGATE:
+            first = aggregates.read(event)
+            numbers = now_aggregated[first.place].numbers
+            if first.before is None and numbers.n:
+                body = first._replace(numbers=numbers).body()
+                again.apply(event._replace(version=again.version + 1, body=body))
             continue
         now = latest.get(str(event.decision))
         if now is not None:

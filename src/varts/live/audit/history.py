@@ -23,6 +23,7 @@ from varts.live.errors import StoreError
 from varts.live.report.estimates import ARM_COLUMNS, ReportingPolicy, estimate_arms, posterior
 from varts.live.report.gain import Gain
 from varts.live.report.report import gain_over_holdout
+from varts.live.report.rules import aggregate_notes
 from varts.live.store.log import Log
 from varts.live.store.transaction import Traffic
 
@@ -124,7 +125,8 @@ class History:
     - decisions, share: how many decisions the arm had, and its share of all of them;
     - traffic: its share of the decisions since the previous checkpoint; null if there were none;
     - cumulative_reward, nonzero: the sum of its rewards, as the statistics count them, and how many
-      of them aren't 0.
+      of them aren't 0, those that came as aggregates left out;
+    - aggregated: how many of its rewards came as aggregates.
 
     >>> import varts
     >>> exp = varts.open("price", ["9", "12"], store="memory://", seed=1)
@@ -147,6 +149,13 @@ class History:
     def arms(self) -> list[str]:
         """The arms' names, in the order of the experiment."""
         return list(self.state.config.arms)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about the rewards at the last checkpoint."""
+        last = self.frame.filter(self.frame["checkpoint"] == self.frame["checkpoint"][-1])
+        names, counts, aggregated = (last[name].to_list() for name in ("arm", "n", "aggregated"))
+        return aggregate_notes(names, counts, aggregated)
 
     def densities(self) -> pl.DataFrame:
         """The posterior densities of the arms' mean rewards at the last checkpoint.
@@ -266,8 +275,10 @@ class History:
                 "anytime_high",
                 "may_be_best",
                 "decisions",
+                "aggregated",
             )
-            return f"{printable(repr(self))}\n{shown.drop(left_out)}"
+            notes = [f"note: {note}" for note in self.notes]
+            return "\n".join([printable(repr(self)), *notes, str(shown.drop(left_out))])
 
     def __repr__(self) -> str:
         checkpoints = self.frame["checkpoint"][-1]
@@ -300,7 +311,8 @@ def history(
     span, K = log.span(), len(cached.config.arms)
     stops = spacing.stops(cached.rewards, span, K)
     frames: list[pl.DataFrame] = []
-    versions, arms = [], []
+    versions: list[int] = []
+    arms: list[int] = []
     gains: list[Gain | None] = []
     follower = Follower(log, seed)
     for stop in [*stops.tolist(), None]:
@@ -315,6 +327,9 @@ def history(
                 "damaged"
             )
         state = follower.state
+        if stop is not None and not spacing.by_time:
+            if state.version in (*versions[-1:], log.version):
+                continue  # an aggregate of many rewards reaches several checkpoints at once
         arms_then = estimate_arms(state, Traffic({}, {}), level, ReportingPolicy(state, contexts))
         moment = Moment(len(frames) + 1, state, time, follower.earned, follower.nonzero)
         frames.append(_checkpoint(moment, arms_then.frame()))
@@ -335,7 +350,7 @@ def history(
 COLUMNS = (
     "checkpoint", "time", "version", "rewards", "arm", "decisions", "share", "traffic", "n", "mean",
     "sd", "estimate", "posterior_mean", "mean_low", "mean_high", "anytime_low", "anytime_high",
-    "p_best", "expected_loss", "may_be_best", "cumulative_reward", "nonzero",
+    "p_best", "expected_loss", "may_be_best", "cumulative_reward", "nonzero", "aggregated",
 )  # fmt: skip
 
 
@@ -346,7 +361,8 @@ CHECKPOINT_COLUMNS = {
     "version": "Int64",
     "rewards": "Int64",
 }
-COUNTS = {"decisions": "Int64", "nonzero": "Int64"}  # of an arm at a checkpoint
+# Of an arm at a checkpoint.
+COUNTS = {"decisions": "Int64", "nonzero": "Int64", "aggregated": "Int64"}
 
 
 def _rfc3339(time: datetime) -> str:
@@ -360,7 +376,7 @@ class Moment(NamedTuple):
     state: State
     time: int  # microseconds since 1970, UTC
     earned: Floats  # by arm, the sum of the rewards
-    nonzero: NDArray[np.int64]  # by arm, how many rewards aren't 0
+    nonzero: NDArray[np.int64]  # by arm, how many rewards aren't 0, without aggregates
 
 
 def _checkpoint(moment: Moment, found: pl.DataFrame) -> pl.DataFrame:
@@ -380,6 +396,7 @@ def _checkpoint(moment: Moment, found: pl.DataFrame) -> pl.DataFrame:
         posterior_mean=pl.Series(np.where(np.isfinite(mean), mean, np.nan)).fill_nan(None),
         cumulative_reward=pl.Series(moment.earned[: found.height].copy()),
         nonzero=pl.Series(moment.nonzero[: found.height].copy()),
+        aggregated=pl.Series(state.aggregated()),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +23,7 @@ from varts.live.core.allocation import (
 from varts.live.core.state import State
 from varts.live.errors import StoreError
 from varts.live.report.misfit import add_residuals
+from varts.live.report.rules import aggregate_notes
 from varts.live.store.log import Log
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def check(name: str, log: Log, state: State, now: int, shown: Progress) -> Check
     """
     import polars as pl
 
+    from varts.checks.finding import NOTE, Finding
     from varts.checks.log import summarise
     from varts.checks.tally import Tally
 
@@ -85,9 +86,17 @@ def check(name: str, log: Log, state: State, now: int, shown: Progress) -> Check
         shown.at(done)
     options = config.options
     found = summarise(name, tally, options.sticky, options.window is not None)
-    if cells is None:
-        return found
-    return replace(found, findings=(*found.findings, cells.finding()))
+    more = [] if cells is None else [cells.finding()]
+    more += [
+        Finding("aggregates", NOTE, float(state.aggregated().sum()), note)
+        for note in notes_of(state)
+    ]
+    return replace(found, findings=(*found.findings, *more))
+
+
+def notes_of(state: State) -> list[str]:
+    """Sentences about rewards that came as aggregates, which have no decisions."""
+    return aggregate_notes(state.config.arms, state.counts().tolist(), state.aggregated().tolist())
 
 
 class Seen(NamedTuple):
@@ -113,7 +122,7 @@ def evaluate(
     name: str,
     log: Log,
     seed: int,
-    arms: Sequence[str],
+    state: State,
     policy: Target,
     against: Target | None,
     level: float,
@@ -127,6 +136,7 @@ def evaluate(
     from varts.evaluation.targets import WithFloor
 
     check_targets(policy, against)
+    arms, notes = state.config.arms, notes_of(state)
     past = Past(name, log, seed, len(arms))
     what, trace = "in_play", past.in_play
     if isinstance(policy, WithFloor) or isinstance(against, WithFloor):
@@ -147,8 +157,11 @@ def evaluate(
             )
         )
     if not pages:
-        raise ValueError(f"experiment {name!r} must have decisions to evaluate, got none")
-    return evaluate_decisions(name, make_decisions(pl.concat(pages), arms), policy, against, level)
+        got = "none" if not notes else "only aggregates"
+        raise ValueError(f"experiment {name!r} must have decisions to evaluate, got {got}")
+    decisions = make_decisions(pl.concat(pages), arms)
+    found = evaluate_decisions(name, decisions, policy, against, level)
+    return replace(found, notes=(*found.notes, *notes))
 
 
 class Past:

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from varts.live.core.aggregates import read_body
 from varts.live.core.allocation import FALLBACK
 from varts.live.core.events import (
+    AGGREGATE,
     AMEND,
     ARRIVAL,
     CORRECTIONS,
@@ -65,7 +67,7 @@ class ChangeRecord(NamedTuple):
         version: The version of the event.
         time: When it was made.
         kind: One of create, configure, add-arm, pause-arm, resume-arm, stop, restart,
-            amend, void, forget, erase or repair.
+            amend, void, aggregate, forget, erase or repair.
         by: Who did it, if given.
         why: The reason, if given.
         change: The details, by name.
@@ -125,6 +127,14 @@ def read_changes(rows: Iterable[ChangeRow]) -> list[ChangeRecord]:
         kind = row.kind
         if kind in CORRECTIONS:
             body = {"decision": row.corrects, "before": body["before"], "after": row.value}
+        elif kind == AGGREGATE:
+            found = read_body(0, body)
+            before, after = (
+                None if one is None or not one.n else one._asdict()
+                for one in (found.before, found.numbers)
+            )
+            place = {"arm": body["arm"], "period": str(found.period)}
+            body = {**place, "before": before, "after": after}
         elif kind == ARRIVAL:  # a correction before the window has closed
             kind, before = VOID if row.value is None else AMEND, (row.value or 0.0) - body["change"]
             body = {"decision": row.corrects, "before": before, "after": row.value}

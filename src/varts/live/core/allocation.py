@@ -31,6 +31,7 @@ from varts.live.core.effective import thin_arms
 from varts.live.core.local import is_held, public_key
 from varts.live.core.state import Config, State
 from varts.live.core.sums import LARGEST_REWARD, limited
+from varts.live.errors import ExperimentStopped, Refused
 from varts.policies import IndexPolicy, Policy
 from varts.policies.base import chosen_arm
 from varts.policies.linear import LinearIndexPolicy, LinearSampler
@@ -451,6 +452,33 @@ def seen_by(policy: Policy, goal: str, stats: Statistics) -> Statistics:
 def pick_evenly(arms: NDArray[np.int64], u: float) -> int:
     """Pick one of the arms with a number in (0, 1)."""
     return int(arms[int(u * len(arms))])
+
+
+def split_traffic(name: str, allocation: Allocation) -> Floats:
+    """The share of all traffic that every arm gets, holdout included.
+
+    Args:
+        name: The experiment's name.
+        allocation: The allocation of its state.
+
+    Raises:
+        Refused: Arms are chosen by features.
+        ExperimentStopped: It was stopped without a winner.
+    """
+    config = allocation.state.config
+    if config.winner is not None:
+        return np.asarray(np.arange(len(config.arms)) == config.winner, dtype=np.float64)
+    if config.stopped:
+        raise ExperimentStopped(f"experiment {name!r} is stopped and splits no traffic")
+    if config.policy.contextual:
+        raise Refused(
+            f"experiment {name!r} chooses arms by features, so it has no split for everybody; "
+            "decide for each unit"
+        )
+    holdout = config.options.holdout
+    shares = (1 - holdout) * allocation.probabilities
+    shares[config.active] += holdout / len(config.active)
+    return np.asarray(shares)
 
 
 Context = dict[str, float | str]

@@ -13,11 +13,13 @@ from varts.live.core.sums import Covariates
 # its decision is open; the statistics count what the decision has earned when the window closes, by
 # a REWARD. A fallback, which a client chose by itself, is EXPIRED from the beginning; its rewards
 # are ARRIVALs that never count. AMEND, VOID and PART change the reward of a settled decision.
+# AGGREGATE has the number, mean and sd of an arm's rewards in a period, and corrects or voids them.
 # REPAIR lists how the caches differed from the log. FORGET means that a unit's name was removed
 # from the log, ERASE that the features of its rewards were removed, too. The others change the
 # configuration.
 REWARD, MISSING, EXPIRED, ARRIVAL = "reward", "missing", "expired", "arrival"
 AMEND, VOID, PART = "amend", "void", "part"
+AGGREGATE = "aggregate"
 REPAIR, FORGET, ERASE = "repair", "forget", "erase"
 CREATE, CONFIGURE, ADD_ARM = "create", "configure", "add-arm"
 PAUSE, RESUME, STOP, RESTART = "pause-arm", "resume-arm", "stop", "restart"
@@ -32,8 +34,12 @@ REWARDLIKE = (REWARD, MISSING, EXPIRED)  # they settle a decision
 # whose names contain spaces so that no user's metric can have them, count it again inside and
 # outside the holdout. Only the reward has blocks of time and fades; the others are in block 0. In
 # an experiment with rules 1, the place of the block is taken by the epoch of the decision.
+# AGGREGATED counts those rewards again that came as aggregates: in block 0 if their period is
+# within a block of time, else in block 1.
 Key = tuple[str, int, int]
 THE_REWARD, HELD, NOT_HELD = "", "in the holdout", "not in the holdout"
+AGGREGATED = "as aggregates"
+OF_NO_DECISION = ""  # no id is empty
 
 
 class Event(NamedTuple):
@@ -55,9 +61,11 @@ class Event(NamedTuple):
     # holdout, and x, the features of its unit, with the random half that its decision is in. Of a
     # correction also what was counted before. Of an arrival: its metrics, and what it adds: `part`,
     # `change`, or all of it. Of the event that settles a fallback: the arm that the client played,
-    # and the arm that was `logged` if the service had made a decision of that id.
+    # and the arm that was `logged` if the service had made a decision of that id. Of an aggregate:
+    # its period and its numbers, and those before a correction.
     body: dict[str, Any] | None = None
-    arrives: str | None = None  # the decision whose reward arrives before its window closes
+    # The decision whose reward arrives before its window closes; OF_NO_DECISION for an aggregate.
+    arrives: str | None = None
     # Of the decision that the event is about. The log has them with the decision, not here.
     unit: str | None = None
     made: int | None = None  # when it was made

@@ -18,6 +18,7 @@ from varts._caching import computed_once
 from varts._decoding import NotSent, decode
 from varts._validation import Floats, choice, unknown
 from varts.features import Features
+from varts.live.core import aggregates
 from varts.live.core.effective import (
     Cells,
     Effective,
@@ -27,6 +28,8 @@ from varts.live.core.effective import (
 )
 from varts.live.core.events import (
     ADD_ARM,
+    AGGREGATE,
+    AGGREGATED,
     ARRIVAL,
     CONFIGURE,
     CORRECTIONS,
@@ -47,7 +50,16 @@ from varts.live.core.events import (
     Key,
     described,
 )
-from varts.live.core.sums import NO_REWARDS, NO_UNIT, Added, Sums, UnitKey, UnitSums, limited
+from varts.live.core.sums import (
+    NO_REWARDS,
+    NO_UNIT,
+    NOT_SHARED,
+    Added,
+    Sums,
+    UnitKey,
+    UnitSums,
+    limited,
+)
 from varts.live.errors import Refused, UnknownArm
 from varts.live.options import Options, read_features
 from varts.policies import BernoulliTS, Policy
@@ -319,6 +331,8 @@ class State:
                 self._add(together, exact)
             elif last.kind in CORRECTIONS:
                 self._correct(last)
+            elif last.kind == AGGREGATE:
+                self._merge(last)
             elif last.kind == ERASE:
                 keys = {(THE_REWARD, arm, epoch) for arm, epoch in (last.body or {})["rows"]}
                 if self.config.options.rules > 1:  # rows are of blocks of time, not of epochs
@@ -393,6 +407,24 @@ class State:
         for name in sorted(before.keys() | after.keys()):
             its_key = self._metric_key(name, key[1])
             self._replace(its_key, before.get(name), after.get(name), 1.0, None, event.unit)
+
+    def _merge(self, event: Event) -> None:
+        """Merge rewards that came as an aggregate. A correction leaves its rows to be rebuilt."""
+        found, options = aggregates.read(event), self.config.options
+        key, length = self._key(found.arm, event.epoch, found.period.start), options.block_length
+        spans = length is not None and (found.period.end - 1) // length > key[2]
+        keys = (key, (AGGREGATED, found.arm, int(spans)))
+        self.rewards += found.new
+        if found.before is not None:
+            self.stale.update(keys)
+            self.touched.update(keys)
+            return
+        new = found.numbers.sums(self.rewards)
+        if not options.counts_units:
+            new = new._replace(shared=NOT_SHARED)
+        for key in keys:
+            sums = self.rows.get(key, NO_REWARDS)
+            self.set_row(key, sums.merge(new)._replace(at=new.at) if sums.rewards else new)
 
     def _replace(
         self,
@@ -614,6 +646,15 @@ class State:
     def counted(self) -> int:
         """How many rewards the statistics have: `rewards` without the voided ones."""
         return int(self.counts().sum())
+
+    def aggregated(self, spanning: bool = False) -> NDArray[np.int64]:
+        """How many rewards of each arm came as aggregates; optionally, only those of periods that
+        are in several blocks of time."""
+        counts = np.zeros(len(self.config.arms), dtype=np.int64)
+        for (metric, arm, spans), sums in self.rows.items():
+            if metric == AGGREGATED and (spans or not spanning):
+                counts[arm] += sums.rewards
+        return counts
 
     def counts(self, with_features: bool = False) -> NDArray[np.int64]:
         """How many rewards each arm has; optionally, only rewards with known features."""

@@ -236,7 +236,7 @@ def _p_better(arms: ArmEstimates, reporting: ReportingPolicy, control: int) -> F
 def _anytime_differences(arms: ArmEstimates, reporting: ReportingPolicy, control: int) -> Floats:
     """Lower and upper ends of the anytime-valid intervals of the differences; NaN if unknown."""
     seen = reporting.seen
-    if anytime_unavailable(arms.config) is not None:
+    if anytime_unavailable(arms.config, bool(arms.aggregated.any())) is not None:
         return np.full((2, seen.K), np.nan)
     evidence = Evidence(seen, Tails.of(seen).kurtosis)
     low, high = evidence.difference_interval(np.arange(seen.K), control, 1 - arms.error)

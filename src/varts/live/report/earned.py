@@ -54,11 +54,12 @@ def total_rewards(found: Report) -> dict[str, float] | None:
 
 
 def conversions(history: pl.DataFrame) -> list[Conversion] | None:
-    """Conversion rate and value of each arm; None unless most rewards are 0.
+    """Conversion rate and value of each arm; None unless most rewards are 0, and if some came as
+    aggregates, which don't say that.
 
     Args:
-        history: The frame of a `History`, with the columns time, rewards, arm, n, nonzero and
-            cumulative_reward. Its last checkpoint counts.
+        history: The frame of a `History`, with the columns time, rewards, arm, n, nonzero,
+            aggregated and cumulative_reward. Its last checkpoint counts.
     """
     if history.is_empty():
         return None
@@ -66,7 +67,7 @@ def conversions(history: pl.DataFrame) -> list[Conversion] | None:
         history["time"] == history["time"][-1], history["rewards"] == history["rewards"][-1]
     ).unique("arm", keep="last", maintain_order=True)
     rewards, nonzero = int(last["n"].sum()), int(last["nonzero"].sum())
-    if not 0 < nonzero < (1 - MOSTLY_ZERO) * rewards:
+    if last["aggregated"].sum() or not 0 < nonzero < (1 - MOSTLY_ZERO) * rewards:
         return None
     rows = last.select("arm", "n", "nonzero", "cumulative_reward").iter_rows()
     return [

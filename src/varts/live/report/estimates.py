@@ -176,6 +176,7 @@ class ArmEstimates:
         loss: Expected loss per decision of playing this arm instead of the best one.
         possible: Whether the anytime-valid comparison hasn't ruled the arm out as the best.
         error: Probability that an anytime-valid statement is ever wrong.
+        aggregated: Number of rewards that came as aggregates.
     """
 
     config: Config
@@ -193,6 +194,7 @@ class ArmEstimates:
     loss: Floats
     possible: NDArray[np.bool_]
     error: float
+    aggregated: NDArray[np.int64]
 
     @property
     def best(self) -> int | None:
@@ -253,8 +255,9 @@ def estimate_arms(
     if reporting.comparable:
         p_best[active], loss[active] = reporting.compare(active)
         p_best = limit_p_best(p_best, active, thin_in_play(state))
-    error = anytime_error(config)
-    anytime_low, anytime_high, possible = _anytime(reporting.seen, config, error)
+    error, aggregated = anytime_error(config), state.aggregated()
+    why_not = anytime_unavailable(config, bool(aggregated.any()))
+    anytime_low, anytime_high, possible = _anytime(reporting.seen, config, error, why_not)
     if config.options.goal == "min":
         mirror = reporting.policy.reflection
         estimate, low, high = mirror - estimate, mirror - high, mirror - low
@@ -275,6 +278,7 @@ def estimate_arms(
         loss=loss,
         possible=possible,
         error=error,
+        aggregated=aggregated,
     )
 
 
@@ -283,8 +287,13 @@ def anytime_error(config: Config) -> float:
     return config.options.stop_error or ERROR
 
 
-def anytime_unavailable(config: Config) -> str | None:
-    """The reason why there are no anytime-valid intervals, as a sentence; None if there are."""
+def anytime_unavailable(config: Config, aggregated: bool = False) -> str | None:
+    """The reason why there are no anytime-valid intervals, as a sentence; None if there are.
+
+    Args:
+        config: The configuration of the experiment.
+        aggregated: Whether some of the rewards came as aggregates.
+    """
     if config.options.half_life is not None:
         return (
             "anytime-valid intervals are not available with a half-life, which weights rewards "
@@ -294,6 +303,11 @@ def anytime_unavailable(config: Config) -> str | None:
         return (
             "anytime-valid intervals are not available when features choose the arms: each arm's "
             "rewards come from the units it seemed to suit"
+        )
+    if aggregated:
+        return (
+            "anytime-valid intervals are not available with aggregates, which don't say how uneven "
+            "the rewards are"
         )
     return None
 
@@ -353,7 +367,7 @@ def _sd(stats: ArmStats, counts: NDArray[np.int64]) -> Floats:
 
 
 def _anytime(
-    seen: ArmStats, config: Config, error: float
+    seen: ArmStats, config: Config, error: float, why_not: str | None
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Anytime-valid intervals of the means, and the arms that they don't rule out as the best.
 
@@ -362,7 +376,7 @@ def _anytime(
     """
     possible = np.zeros(seen.K, dtype=bool)
     possible[config.active] = True
-    if anytime_unavailable(config) is not None:
+    if why_not is not None:
         return np.full(seen.K, np.nan), np.full(seen.K, np.nan), possible
     low, high = anytime_intervals(seen, error)
     possible[config.active] = possible_in_play(seen, config, error)

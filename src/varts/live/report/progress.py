@@ -87,7 +87,8 @@ def stop_progress(found: Report) -> list[Progress]:
         met = lowest is not None and lowest <= options.stop_loss
         out.append(Progress("stop_loss", lowest, options.stop_loss, met))
     if options.stop_error is not None:
-        known = found.best is not None and anytime_unavailable(found.state.config) is None
+        why_not = anytime_unavailable(found.state.config, bool(found.aggregated))
+        known = found.best is not None and why_not is None
         left = float(len(found.possible)) if known else None
         out.append(Progress("stop_error", left, 1.0, left == 1.0))
     return out

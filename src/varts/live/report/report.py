@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from varts._decoding import decode, decode_frame
@@ -31,6 +31,7 @@ from varts.live.report.gain import Gain, gain
 from varts.live.report.guardrails import METRIC_COLUMNS, explain, measure, violations
 from varts.live.report.misfit import add_residuals
 from varts.live.report.rules import (
+    aggregate_notes,
     anytime_note,
     assumption_notes,
     certainty,
@@ -79,6 +80,7 @@ class Report:
         context: Which arm is best for whom, if arms are chosen by features; None otherwise, and
             while some arm has too few rewards.
         control: Every arm compared with the control; None without the option `control`.
+        aggregated: By arm, how many of its rewards came as aggregates; without arms that have none.
 
     Row i of `frame` is arm i of `Experiment.arms`. `ranking` has the same rows with the best arm
     first, which is the order in print. If arms are chosen by features, an estimate is the mean
@@ -94,7 +96,7 @@ class Report:
       few rewards, a prior or a half-life, and always within the interval;
     - mean_low, mean_high: the credible interval of the arm's mean at `level`, for this look alone;
     - anytime_low, anytime_high: the anytime-valid interval, with `error`; null while the arm has
-      too few rewards, with a half-life, and if arms are chosen by features;
+      too few rewards, with a half-life, with aggregates, and if arms are chosen by features;
     - may_be_best: whether the arm can't be ruled out as the best one in play, with the same error;
     - p_best, expected_loss: the probability that the arm is the best one in play, and the average
       loss per decision of playing it instead of the best; null for paused arms, and until every arm
@@ -119,6 +121,7 @@ class Report:
     guards: tuple[str, ...] = ()
     context: ContextReport | None = None
     control: Control | None = None
+    aggregated: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ranking(self) -> pl.DataFrame:
@@ -211,6 +214,7 @@ class Report:
             "guards": self.guards,
             "context": None if self.context is None else self.context.to_dict(),
             "control": None if self.control is None else self.control.to_dict(),
+            "aggregated": dict(self.aggregated),
             "state": self.state.to_dict(),
             "arms": self.frame.to_dicts(),
         }
@@ -241,6 +245,8 @@ class Report:
             guards=decode(sentences, body["guards"], "guards"),
             context=None if context is None else ContextReport.from_dict(context),
             control=None if control is None else Control.from_dict(control),
+            # Older services don't send it.
+            aggregated=decode(dict[str, int], body.get("aggregated", {}), "aggregated"),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -321,6 +327,12 @@ def report_of(
         certainty=certainty(arms, stop and not config.stopped),
         notes=(
             *fallback_notes(sum(traffic.fallbacks.values())),
+            *aggregate_notes(
+                config.arms,
+                arms.counts.tolist(),
+                arms.aggregated.tolist(),
+                int(state.aggregated(spanning=True).sum()),
+            ),
             *_notes(arms, reporting, met, closes),
             *_misfit(state, contexts, rewards),
         ),
@@ -329,6 +341,11 @@ def report_of(
         guards=() if metrics is None else explain(metrics, paused),
         context=_report_by_context(state, reporting, level),
         control=compare_with_control(arms, reporting, level),
+        aggregated={
+            arm: count
+            for arm, count in zip(config.arms, arms.aggregated.tolist(), strict=True)
+            if count
+        },
     )
 
 

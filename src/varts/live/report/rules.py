@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -156,7 +156,7 @@ def certainty(arms: ArmEstimates, stop: bool = False) -> str:
         stop: Whether the report says that the stop rule is met. Then the sentence explains how that
             goes together with arms that can't be ruled out.
     """
-    if (why_not := anytime_unavailable(arms.config)) is not None:
+    if (why_not := anytime_unavailable(arms.config, bool(arms.aggregated.any()))) is not None:
         return why_not
     left = np.flatnonzero(arms.possible)
     if len(arms.config.active) == 1:
@@ -238,6 +238,42 @@ def assumption_notes(config: Config, counts: Any, effective: Effective) -> list[
     return found
 
 
+def aggregate_notes(
+    names: Sequence[str], counts: Sequence[int], aggregated: Sequence[int], spanning: int = 0
+) -> list[str]:
+    """Sentences about rewards that came as aggregates; none without any.
+
+    Args:
+        names: The names of the arms.
+        counts: How many rewards each arm has.
+        aggregated: How many of them came as aggregates.
+        spanning: How many of those are of periods in several blocks of time.
+
+    >>> aggregate_notes(["A", "B"], [3_200, 2_000], [3_000, 1_000])[0].partition(";")[0]
+    '4,000 of 5,200 rewards came as aggregates, 3,000 of A and 1,000 of B'
+    """
+    total = sum(aggregated)
+    if not total:
+        return []
+    most = sorted(zip(aggregated, names, strict=True), key=lambda one: -one[0])
+    some = [f"{count:,} of {printable(name)}" for count, name in most if count]
+    if len(some) > ARMS_NAMED:
+        some[ARMS_NAMED:] = [f"the others of {len(some) - ARMS_NAMED:,} more arms"]
+    listed = " and ".join(", ".join(part) for part in (some[:-1], some[-1:]) if part)
+    found = [
+        f"{total:,} of {sum(counts):,} rewards came as aggregates, {listed}; they count as "
+        "independent and Gaussian, and are left out of shares of traffic, the gain over a holdout, "
+        "metrics, checks, evaluations and exports"
+    ]
+    if spanning:
+        found.append(
+            f"{spanning:,} of the rewards that came as aggregates are of periods in several blocks "
+            "of time, and count in the first one: use the same periods for all arms, or set a "
+            "longer block"
+        )
+    return found
+
+
 def optimism_note(arms: ArmEstimates, seen: ArmStats) -> str | None:
     """A sentence for a P(best) rule that is met without a prior; None if it doesn't apply.
 
@@ -274,7 +310,10 @@ def anytime_note(arms: ArmEstimates, seen: ArmStats) -> str | None:
         seen: The statistics that the intervals come from.
     """
     active = arms.config.active
-    if anytime_unavailable(arms.config) is not None or seen.n.sum() < FEWEST_REWARDS:
+    if (
+        anytime_unavailable(arms.config, bool(arms.aggregated.any())) is not None
+        or seen.n.sum() < FEWEST_REWARDS
+    ):
         return None
     needed = math.ceil(Evidence(seen, Tails.of(seen).kurtosis).rewards_needed(1 - arms.error))
     empty = active[np.isnan(arms.anytime_low[active]) & (seen.n[active] < needed)]

@@ -16,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from varts.live.core.aggregates import Aggregate, Period, read
 from varts.live.core.events import (
     ADD_ARM,
+    AGGREGATE,
     CONFIGURE,
     CREATE,
     MISSING,
+    OF_NO_DECISION,
     REWARD,
     Event,
 )
@@ -77,6 +80,7 @@ class Log:
         self.version, self.batch, self.seq = bounds.version, bounds.batch, bounds.seq
         self.repaired, self.erased = bounds.repaired, bounds.erased
         self.corrected, self.arrived = bounds.corrected is not None, bounds.arrived is not None
+        self.aggregated = bounds.aggregated is not None
         # Experiments with rules 1 count rewards without their units and times.
         self.with_rules = bounds.with_rules is not None
 
@@ -174,7 +178,8 @@ class Log:
 
     def counting_events(self, version: int, arms: Sequence[int] | None) -> Iterator[Event]:
         """Events up to a version that count rewards, or that change how they count, in order."""
-        kinds = ", ".join(f"'{kind}'" for kind in (CREATE, CONFIGURE, ADD_ARM, REWARD, MISSING))
+        counting = (CREATE, CONFIGURE, ADD_ARM, REWARD, MISSING, AGGREGATE)
+        kinds = ", ".join(f"'{kind}'" for kind in counting)
         yield from self._some_events(version, arms, f"kind IN ({kinds})")
 
     def latest_corrections(self, version: int, arms: Sequence[int] | None) -> dict[str, Event]:
@@ -183,6 +188,15 @@ class Log:
             return {}
         found = self._some_events(version, arms, "corrects IS NOT NULL")
         return {str(event.corrects): event for event in found}
+
+    def latest_aggregates(
+        self, version: int, arms: Sequence[int] | None
+    ) -> dict[tuple[int, Period], Aggregate]:
+        """Every aggregate as it was at a version, by its arm and period."""
+        if not self.aggregated:
+            return {}
+        found = self._some_events(version, arms, f"arrives = '{OF_NO_DECISION}'")
+        return {one.place: one for one in map(read, found)}
 
     def _some_events(self, version: int, arms: Sequence[int] | None, which: str) -> Iterator[Event]:
         """Events of these arms, or of all; events without an arm are always included."""

@@ -114,7 +114,8 @@ events = Table(
         "batch": "BIGINT?",  # a random number of the transaction that wrote it
         "corrects": "VARCHAR?",  # the decision whose reward it changes
         "body": "TEXT?",
-        "arrives": "VARCHAR?",  # the decision whose reward arrives before its window closes
+        # The decision whose reward arrives before its window closes; "" for an aggregate.
+        "arrives": "VARCHAR?",
     },
     key=("experiment", "version"),
     without_rowid=True,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from varts._validation import abbreviate
+from varts._validation import abbreviate, needs_extra
 from varts.live.core.clients import Clients
 from varts.live.core.events import COPYING, CREATE, Event, Key
 from varts.live.core.state import Config, State
@@ -470,7 +470,7 @@ def _new_engine(given: Any, name: str, read_only: bool) -> Engine:
             raise _unknown_options(url)
         return Postgres(url, name, timeout, read_only)  # SQLAlchemy imports the driver, too
     except ImportError:
-        raise ImportError("PostgreSQL needs psycopg: pip install 'varts[postgres]'") from None
+        raise ImportError(needs_extra("PostgreSQL", "postgres")) from None
 
 
 def _unknown_options(url: Any) -> ValueError:

@@ -18,8 +18,10 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from varts.live.core.aggregates import Aggregate, Period, read_body
 from varts.live.core.allocation import FALLBACK
 from varts.live.core.events import (
+    AGGREGATE,
     ARRIVAL,
     CONFIGURE,
     CREATE,
@@ -28,6 +30,7 @@ from varts.live.core.events import (
     LOGGED,
     MISSING,
     MOVED,
+    OF_NO_DECISION,
     PART,
     PLAYED,
     REPAIR,
@@ -285,6 +288,7 @@ class Bounds(NamedTuple):
     erased: int | None  # the version at which contexts were last forgotten
     corrected: str | None  # some decision whose reward was corrected
     arrived: str | None  # some decision whose reward arrived before it counted
+    aggregated: str | None  # set if rewards came as aggregates
     with_rules: int | None  # the version of the last configuration that states its rules
 
 
@@ -313,9 +317,12 @@ def _listed(names: Iterable[str], prefix: str = "") -> str:
     return ", ".join(prefix + name for name in names)
 
 
-def _found_by(
-    table: Table, columns: Sequence[str], more: str = "", joined: str = "", index: str = ""
-) -> Query:
+# By their columns, indexes that SQLite wouldn't use: it believes that the key of the table is as
+# good, and would read the whole log for every id.
+_PARTIAL = {name: f" INDEXED BY varts_events_{name}" for name in ("corrects", "arrives")}
+
+
+def _found_by(table: Table, columns: Sequence[str], more: str = "", joined: str = "") -> Query:
     """Rows of an experiment by a list of values of the first column.
 
     The wording leaves the planner no choice but to look each of them up in the index: while it
@@ -326,14 +333,12 @@ def _found_by(
         columns: Its columns.
         more: Columns of a table that is joined.
         joined: How it is joined.
-        index: The partial index of the first column. SQLite takes it for no better than the primary
-            key, and reads all of the experiment for every key.
     """
     names, key = _listed(columns, "t.") + more, columns[0]
-    by = f" INDEXED BY {index}" if index else ""
     return query(
         f"SELECT {names} FROM json_each(:keys) AS given "
-        f"CROSS JOIN {table.name} AS t{by} ON t.{key} = given.value AND t.experiment = :x{joined}",
+        f"CROSS JOIN {table.name} AS t{_PARTIAL.get(key, '')} "
+        f"ON t.{key} = given.value AND t.experiment = :x{joined}",
         "SELECT found.* FROM json_array_elements_text(CAST(:keys AS json)) AS given, "
         f"LATERAL (SELECT {names} FROM {table.name} AS t{joined} "
         f"WHERE t.{key} = given.value AND t.experiment = :x OFFSET 0) AS found",
@@ -389,8 +394,9 @@ DECIDED_BY_UNITS = _found_by(
     "AND u.arm = t.arm AND u.metric = ''",
 )
 SETTLED = _found_by(events, Settled._fields)
-CORRECTIONS = _found_by(events, Corrected._fields, index="varts_events_corrects")
-ARRIVALS = _found_by(events, Arrived._fields, index="varts_events_arrives")
+CORRECTIONS = _found_by(events, Corrected._fields)
+ARRIVALS = _found_by(events, Arrived._fields)
+AGGREGATES = _found_by(events, ("arrives", "version", "arm", "body"))
 _UNIT_REWARDS = "SELECT t.unit, t.metric, t.arm, t.n, t.mean FROM "
 UNIT_REWARDS = query(
     f"{_UNIT_REWARDS} json_each(:keys) AS given CROSS JOIN varts_unit_rewards AS t "
@@ -448,6 +454,8 @@ CHANGES = query(
     # The index on `decision` finds them.
     f"WHERE experiment = :x AND version > :after AND decision IS NULL "
     f"AND kind <> '{PART}' AND (kind <> '{ARRIVAL}' OR body LIKE '%\"change\"%') "
+    # Of aggregates, corrections and those that come with a reason.
+    f"AND (kind <> '{AGGREGATE}' OR body LIKE '%\"before\"%' OR body LIKE '%\"why\"%') "
     "ORDER BY version LIMIT :limit"
 )
 # Evenly spaced events, given by their versions: the rest of the log is not read.
@@ -510,7 +518,10 @@ BOUNDS = query(
         for kind in (REPAIR, ERASE)
     )
     + ", (SELECT corrects FROM varts_events WHERE experiment = :x AND corrects IS NOT NULL LIMIT 1)"
-    ", (SELECT arrives FROM varts_events WHERE experiment = :x AND arrives IS NOT NULL LIMIT 1)"
+    ", (SELECT arrives FROM varts_events WHERE experiment = :x "
+    f"AND arrives > '{OF_NO_DECISION}' LIMIT 1)"
+    ", (SELECT arrives FROM varts_events WHERE experiment = :x "
+    f"AND arrives = '{OF_NO_DECISION}' LIMIT 1)"
     ", (SELECT max(version) FROM varts_events WHERE experiment = :x AND decision IS NULL "
     f"AND kind IN ('{CREATE}', '{CONFIGURE}') AND body LIKE '%\"rules\"%')"
     " FROM (SELECT max(version) AS version FROM varts_events WHERE experiment = :x) AS last"
@@ -595,7 +606,8 @@ _NAMED = query(
 _LAST_REWARDS = (
     # From the end of the log backwards: one of the latest events is a reward.
     "SELECT e.name, (SELECT time FROM varts_events AS v WHERE v.experiment = e.id "
-    f"AND v.kind IN ('{REWARD}', '{PART}', '{ARRIVAL}') ORDER BY v.version DESC LIMIT 1) "
+    f"AND v.kind IN ('{REWARD}', '{PART}', '{ARRIVAL}', '{AGGREGATE}') "
+    "ORDER BY v.version DESC LIMIT 1) "
     "FROM varts_experiments AS e WHERE e.name IN "
 )
 LAST_REWARDS = Query(_LAST_REWARDS + _NAMED.sqlite, _LAST_REWARDS + _NAMED.postgres)
@@ -1146,6 +1158,16 @@ class Transaction:
         """The events about rewards of these decisions before they counted, in order, by
         decision."""
         return _by_first(map(Arrived._make, self._look_up(ARRIVALS, ids)))
+
+    def aggregates(self, arms: Iterable[int]) -> dict[tuple[int, Period], list[Aggregate]]:
+        """The events about every aggregate of these arms, in order, by arm and period."""
+        out: dict[tuple[int, Period], list[Aggregate]] = {}
+        wanted = set(arms)
+        for _, _, arm, body in sorted(self._look_up(AGGREGATES, [OF_NO_DECISION])):
+            if arm in wanted:
+                found = read_body(arm, json.loads(body))
+                out.setdefault(found.place, []).append(found)
+        return out
 
     def number_of(self, version: int, rewards: int) -> int | None:
         """The number of the reward that was counted at a version, if there are `rewards` in all;

@@ -81,6 +81,12 @@ class EventsShown(Answer):
     next: int | None
 
 
+class SplitShown(Answer):
+    """The share of the traffic that each arm should get until the next split."""
+
+    shares: dict[str, float]
+
+
 class AgeShown(Answer):
     """How much of the reward had arrived when decisions were this old, in seconds."""
 
@@ -132,6 +138,15 @@ async def show_report(request: Request) -> Response:
     tag = hashlib.sha256(body).hexdigest()[:32]
     known = not_modified(request, tag)
     return JSONResponse(body, headers={"etag": f'"{tag}"'}) if known is None else known
+
+
+async def show_split(request: Request) -> Response:
+    """Show how to split the traffic among the arms, for tools that only accept shares."""
+    service: Service = request.app.state.service
+    shares = await service.look(
+        request.path_params["name"], lambda experiment: experiment.split(settle=False)
+    )
+    return JSONResponse(SplitShown(shares=shares))
 
 
 async def check_experiment(request: Request) -> Response:

@@ -19,6 +19,9 @@ from varts.serve.errors import Problem, problem_of_item
 from varts.serve.responses import JSONResponse, not_modified, rfc3339
 from varts.serve.runtime import Asked, Running, Sender, Service
 from varts.serve.schemas import (
+    AggregateResult,
+    AggregateResults,
+    AggregatesSent,
     Body,
     Corrected,
     DecisionFound,
@@ -43,6 +46,14 @@ from varts.serve.schemas import (
 class VoidQuery(Body):
     """Why a reward is taken back."""
 
+    why: Text | None = None
+
+
+class VoidAggregateQuery(Body):
+    """Which aggregate is taken back, and why."""
+
+    arm: Text
+    period: Text
     why: Text | None = None
 
 
@@ -242,6 +253,49 @@ async def void_reward(request: Request) -> Response:
     service, actor = request.app.state.service, request.state.actor
     name = request.path_params["name"]
     return _corrected(id, await commands.void(service, actor, name, id, why=query.why))
+
+
+async def record_aggregates(request: Request) -> Response:
+    """Record rewards of tools that report only their number, mean and sd. Others don't change."""
+    return await _aggregates(request, correct=False)
+
+
+async def correct_aggregates(request: Request) -> Response:
+    """Record aggregates, and replace those that have other numbers."""
+    return await _aggregates(request, correct=True)
+
+
+async def _aggregates(request: Request, correct: bool) -> Response:
+    body: AggregatesSent = request.state.body
+    name, actor = request.path_params["name"], request.state.actor
+    request.app.state.auth.spend(request, len(body.aggregates))
+    rows = [(one.arm, one.period, one.n, one.mean, one.sd) for one in body.aggregates]
+    outcomes = await commands.record_aggregates(
+        request.app.state.service, actor, name, rows, correct=correct, why=body.why
+    )
+    results = [
+        _aggregate(one.arm, one.period, outcome)
+        for one, outcome in zip(body.aggregates, outcomes, strict=True)
+    ]
+    return JSONResponse(AggregateResults(results=results))
+
+
+def _aggregate(arm: str, period: str, outcome: bool | Exception) -> AggregateResult:
+    if isinstance(outcome, Exception):
+        problem = problem_of_item(outcome)
+        status: Any = "unknown-arm" if problem.slug == "unknown-arm" else problem.kind.outcome
+        return AggregateResult(arm=arm, period=period, status=status, detail=problem.detail)
+    return AggregateResult(arm=arm, period=period, status="applied" if outcome else "duplicate")
+
+
+async def void_aggregate(request: Request) -> Response:
+    """Remove the aggregate of an arm in a period, as if it had never been recorded."""
+    service, actor = request.app.state.service, request.state.actor
+    name, query = request.path_params["name"], request.state.query
+    applied = await commands.void_aggregate(
+        service, actor, name, query.arm, query.period, why=query.why
+    )
+    return JSONResponse(_aggregate(query.arm, query.period, applied))
 
 
 def _corrected(id: str, applied: bool) -> Response:

@@ -14,7 +14,16 @@ from varts.checks import Checks
 from varts.checks.finding import plural
 from varts.context import text
 from varts.live.audit.records import ChangeRecord
-from varts.live.core.events import ADD_ARM, CONFIGURE, CREATE, PAUSE, RESTART, RESUME, STOP
+from varts.live.core.events import (
+    ADD_ARM,
+    AGGREGATE,
+    CONFIGURE,
+    CREATE,
+    PAUSE,
+    RESTART,
+    RESUME,
+    STOP,
+)
 from varts.live.core.state import Config
 from varts.live.options import Options
 from varts.live.report.earned import Conversion, conversions, total_rewards
@@ -109,6 +118,9 @@ def _words(
     words = {ADD_ARM: "added", PAUSE: "paused", RESUME: "resumed"}
     if kind in words:
         return f"{words[kind]} {change['arm']}"
+    if kind == AGGREGATE:
+        now, then = _aggregate(change["after"]), _aggregate(change["before"])
+        return f"aggregate of {change['arm']} in {change['period']}: {now} (was {then})"
     if "decision" in change:  # a correction
         now, then = _number(change["after"]), _number(change["before"])
         return f"{kind} {change['decision']}: {now} (was {then})"
@@ -117,6 +129,12 @@ def _words(
 
 def _number(value: Any) -> str:
     return "nothing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _aggregate(numbers: Mapping[str, Any] | None) -> str:
+    if numbers is None:
+        return "nothing"
+    return f"n {numbers['n']:,}, mean {numbers['mean']:g}, sd {numbers['sd']:g}"
 
 
 def _differences(before: Options, after: Options) -> str:

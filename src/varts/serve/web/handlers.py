@@ -190,7 +190,7 @@ EXPERIMENTS_PER_PAGE = 100
 # What the page shows of a history.
 COLUMNS = (
     *("time", "rewards", "arm", "p_best", "expected_loss", "traffic"),
-    *("n", "cumulative_reward", "nonzero"),
+    *("n", "cumulative_reward", "nonzero", "aggregated"),
 )
 MOST_SHOWN = 200  # changes
 Asked = tuple[Key, Callable[[Experiment], Any]]  # a question, and what answers it
