@@ -236,6 +236,25 @@ class LocalConformance:
         recorded(exp, [stays], old)
         assert exp.verify(replay=True)
 
+    def test_a_visit_may_arrive_just_before_its_unit_gets_another_arm(self, begin):
+        """Its version is then later than the one that the other arm was drawn from."""
+        exp = begin(sticky=True)
+        old = exp.allocation()
+        client = LocalClient(old)
+        drawn = [client.decide(f"u{i}") for i in range(30)]
+        recorded(exp, drawn, old)
+        unit = next(one["unit"] for one in drawn if one["arm"] == "9")
+        late = client.decide(unit)
+        exp.pause_arm("9")
+        client.allocation = new = exp.allocation()
+        moved = client.decide(unit)
+        exp.reward(drawn[0]["id"], 1.0)  # the next version
+        recorded(exp, [late], old)
+        recorded(exp, [moved], new)
+        late, moved = (exp.decision(one["id"]) for one in (late, moved))
+        assert late.version > moved.version and late.arm != moved.arm
+        assert exp.verify(replay=True)
+
     def test_a_unit_is_on_one_side_of_the_holdout_wherever_it_is_decided(self, begin):
         exp = begin(holdout=0.4)
         for i in range(12):

@@ -49,7 +49,7 @@ EXPERIMENTS = {
     "plain": {"holdout": HOLDOUT, "floor": 0.02},
     "sticky": {"sticky": True, "floor": 0.02},
 }
-REFRESH_SECONDS = 0.2  # so that clients see many versions
+REFRESH_SECONDS = 0.5  # so that clients see many versions
 QUIET = (0.05, 0.3)  # seconds of work before a misfortune
 BROKEN = (0.2, 1.5)  # seconds that the network is silent
 PATIENCE = 180.0  # seconds until something must be wrong

@@ -100,6 +100,7 @@ class Replay:
         self.lost_before = max(follower.log.repaired or 0, follower.log.erased or 0)
         self.allocation: Allocation | None = None  # of the present state
         self.assigned: dict[str | None, Made] = {}  # by sticky unit: the decision that set its arm
+        self.replaced: dict[str | None, list[Made]] = {}  # the ones before that
         self._rows: dict[str | None, list[float]] = {}  # by context: its probabilities
         self.version, self.early = 0, list[Made]()  # of the present state: see `end_version`
 
@@ -116,8 +117,8 @@ class Replay:
             chosen = self._choose_together(some)
             for decision in some:
                 if self._is_lost(decision):
-                    if self.state.config.options.sticky and decision.reason != STICKY:
-                        self.assigned[decision.unit] = decision
+                    if decision.reason != STICKY:
+                        self._assign(decision)
                     continue
                 try:
                     again = self._made_again(decision, chosen)
@@ -182,19 +183,39 @@ class Replay:
     def _made_again(self, decision: Made, chosen: Mapping[str, Choice]) -> tuple[int, float] | None:
         """Arm and probability; None if a sticky unit has no arm yet."""
         if decision.reason == STICKY:
-            before = self.assigned.get(decision.unit)
-            return None if before is None else (before.arm, before.probability)
+            return self._arm_of_unit(decision)
         if decision.reason == LOCAL:
-            if self.state.config.options.sticky:
-                self.assigned[decision.unit] = decision
+            self._assign(decision)
             return self._checked(decision)
         choice = chosen.get(decision.id)
         if choice is None:
             held = [decision.reason == HOLDOUT] if _is_forgotten(decision) else None
             (choice,) = self._choose([decision], held)
-        if self.state.config.options.sticky:
-            self.assigned[decision.unit] = decision
+        self._assign(decision)
         return choice.arm, choice.probability
+
+    def _assign(self, decision: Made) -> None:
+        """Note that a decision gave its unit an arm, if units keep theirs."""
+        if not self.state.config.options.sticky:
+            return
+        before = self.assigned.get(decision.unit)
+        if before is not None and before is not decision:
+            self.replaced.setdefault(decision.unit, []).append(before)
+        self.assigned[decision.unit] = decision
+
+    def _arm_of_unit(self, decision: Made) -> tuple[int, float] | None:
+        """The arm that a unit kept, with its probability.
+
+        An exposure that replaces a paused arm has the version that it was drawn from. A visit that
+        arrived before it, with the arm that was paused, may have a later one.
+        """
+        before = self.assigned.get(decision.unit)
+        if before is None:
+            return None
+        for one in (before, *self.replaced.get(decision.unit, ())):
+            if _is_same(decision, (one.arm, one.probability)):
+                return one.arm, one.probability
+        return before.arm, before.probability
 
     def _checked(self, decision: Made) -> tuple[int, float]:
         """The arm that a client drew, with the probability that it had."""
