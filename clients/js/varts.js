@@ -860,8 +860,8 @@ class Shares {
   }
 
   /**
-   * The arm of a sticky unit: each arm gets its probability, and when probabilities change, only
-   * units that must move do (weighted rendezvous hashing).
+   * The arm of a sticky unit: each arm gets its probability, and when probabilities change, few
+   * units move (weighted rendezvous hashing).
    */
   choose(key, unit) {
     let [best, least] = [0, Infinity];

@@ -38,9 +38,9 @@ from varts.serve.responses import encode_json
 from varts.serve.telemetry import Metrics, tell, tell_error
 
 LARGEST_BATCH = 500  # items in one transaction: more would keep others waiting for too long
-MOST_WAITING = 2_000  # items; more are refused at once
-# Of exposures, which come a thousand at a time, and which nobody's page waits for.
-MOST_EXPOSURES_WAITING = 20_000
+MOST_WAITING = 2_000  # decisions; more are refused at once
+# Exposures and rewards come up to a thousand at a time, and nobody's page waits for them.
+MOST_REPORTS_WAITING = 20_000
 LONGEST_WAIT_SECONDS = 2.0  # of the oldest item, before new ones are refused
 # If a connection turns out to be broken at once, the next try opens another one. If that took long,
 # so would the next try, and callers have waited already.
@@ -214,15 +214,18 @@ class Running:
             self._decide, ConnectionLost, threads, partial(metrics.observe_batch, "decide")
         )
         self.rewarding: Batcher[Sent, bool] = Batcher(
-            self._reward, ConnectionLost, threads, partial(metrics.observe_batch, "reward")
+            self._reward,
+            ConnectionLost,
+            threads,
+            partial(metrics.observe_batch, "reward"),
+            MOST_REPORTS_WAITING,
         )
-
         self.recording: Batcher[Exposed, ExposureResult] = Batcher(
             self._record,
             ConnectionLost,
             threads,
             partial(metrics.observe_batch, "expose"),
-            MOST_EXPOSURES_WAITING,
+            MOST_REPORTS_WAITING,
         )
         self._allocation: tuple[LocalAllocation, bytes] | None = None  # the last one, as JSON
 
