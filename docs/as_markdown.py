@@ -166,4 +166,4 @@ def public_names(home: str) -> list[str]:
 
 def public_path(home: str, name: str) -> str:
     """Return a name as users write it."""
-    return f"varts.{name}" if name in varts.__all__ else f"{home}.{name}"
+    return f"varts.{name}" if name in varts._home else f"{home}.{name}"
