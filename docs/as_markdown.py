@@ -18,7 +18,7 @@ from varts.cli import load_commands
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PUBLIC = re.compile(r"^```\{public\} (.+)\n```$", re.MULTILINE)
 INCLUDE = re.compile(r"^```\{include\} (\S+)\n:relative-docs: (\S+)\n```$", re.MULTILINE)
-IMAGE = re.compile(r"(!\[[^\]]*\]\()(?:[^)\s]*/)?([^/)\s]+\))")
+IMAGE = re.compile(r"(\[[^\]]*\]\()(?:[^)\s]*/)?([^/)\s]+\.png\))")  # shown, or linked
 BLOCK = re.compile(r"^([`:]{3,}).*?^\1$", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -166,4 +166,4 @@ def public_names(home: str) -> list[str]:
 
 def public_path(home: str, name: str) -> str:
     """Return a name as users write it."""
-    return f"varts.{name}" if name in varts.__all__ else f"{home}.{name}"
+    return f"varts.{name}" if name in varts._home else f"{home}.{name}"

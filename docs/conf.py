@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.addnodes import index
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -55,6 +56,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "varts"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
+toc_object_entries_show_parents = "hide"  # `decide()`, as there is no room for more
 html_show_sourcelink = False
 html_copy_source = False
 html_use_index = html_domain_indices = False  # the search finds names, too
@@ -99,17 +102,19 @@ def add_commands(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] += command_reference()
 
 
-OUTSIDE = re.compile(r"\]\((?=\.\./[^)#]*\.md\))")
+OUTSIDE = re.compile(r"\]\((\.\./[^)#]*\.md)(?:#[^)]*)?\)")
 
 
 def link_files(app: Sphinx, page: str, source: list[str]) -> None:
-    """Links to Markdown files outside this folder are to files, not to pages of the site."""
+    """Links to Markdown files outside this folder are to files, not to pages of the site.
+
+    A file has no headings to link to, so the part of the link after # goes.
+    """
     folder = Path(app.env.doc2path(page)).parent
 
     def link(found: re.Match[str]) -> str:
-        target = source[0][found.end() :].partition(")")[0]
-        outside = Path(app.srcdir) not in (folder / target).resolve().parents
-        return "](path:" if outside else found[0]
+        outside = Path(app.srcdir) not in (folder / found[1]).resolve().parents
+        return f"](path:{found[1]})" if outside else found[0]
 
     source[0] = OUTSIDE.sub(link, source[0])
 
@@ -118,6 +123,22 @@ def write_markdown(app: Sphinx, error: Exception | None) -> None:
     """The pages as Markdown, and llms.txt, for programs that read the site."""
     if error is None and app.builder.format == "html":
         write_site(Path(app.srcdir), Path(app.outdir))
+
+
+TERM = re.compile(r"^\*\*(.+?)\*\*: .*\]\((\S+)\.md(?:#(\S+))?\)$", re.MULTILINE)
+
+
+def explain_terms(app: Sphinx, tree: nodes.document) -> None:
+    """A search for a term of the glossary, or for its first word, finds the page it links to."""
+    glossary = (Path(app.srcdir) / "glossary.md").read_text(encoding="utf-8")
+    page = app.env.docname
+    for term, target, heading in TERM.findall(glossary):
+        if target == page:
+            slugs = app.env.metadata[page]["myst_slugs"]
+            place = slugs[heading][1] if heading else ""
+            words = {term, term.split()[0]}
+            entries = [("single", word, place, "main", None) for word in sorted(words)]
+            tree += index(entries=entries)
 
 
 CODE = re.compile(r"(``.+?``|`[^`]+`)")
@@ -153,4 +174,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-skip-member", leave_out)
     app.connect("source-read", add_commands)
     app.connect("source-read", link_files)
+    app.connect("doctree-read", explain_terms)
     app.connect("build-finished", write_markdown)

@@ -9,11 +9,11 @@ import pytest
 from tests.docs import PAGES, ROOT, name_of
 from tests.numbers import EVIDENCE, measured
 
-LINKED = re.compile(r"\]\(\S+\)")
+LINKED = re.compile(r"\]\(\S+\.md(#\S+)?\)$")
 
 
 def glossary_mistakes(text: str) -> list[str]:
-    """Terms that are out of order or have no link to the page that explains them."""
+    """Terms that are out of order, or don't end in a link, to which a search for them leads."""
     entries = re.findall(r"^\*\*(.+?)\*\*: (.+)$", text, re.MULTILINE)
     terms = [term.casefold() for term, _ in entries]
     disorder = [b for a, b in itertools.pairwise(terms) if a >= b]
@@ -27,11 +27,12 @@ def test_the_glossary_is_alphabetical_and_every_term_has_a_link():
 
 
 def test_mistakes_in_a_glossary_are_found():
-    arm, belief = "**Arm**: an [arm](a.md).\n\n", "**Belief**: a [belief](b.md).\n\n"
+    arm, belief = "**Arm**: an alternative. [Arm](a.md)\n\n", "**Belief**: [belief](b.md#c)\n\n"
     assert glossary_mistakes(arm + belief) == []
     assert glossary_mistakes(belief + arm) == ["arm"]
     assert glossary_mistakes(arm + arm) == ["arm"]
     assert glossary_mistakes(arm + "**Block**: a block.\n") == ["Block"]
+    assert glossary_mistakes(arm + "**Block**: [a](b.md) or so\n") == ["Block"]
 
 
 def test_the_supported_versions_of_python_are_those_of_the_package():

@@ -74,10 +74,12 @@ def test_a_site_gets_every_page_with_links_to_its_images(site, tmp_path):
     docs, target = tmp_path / "docs", tmp_path / "site"
     (docs / "more").mkdir(parents=True)
     target.mkdir()
-    write(docs, index="# A tool\n\n![a](images/a.png)\n\n" + TREE % "more/one")
+    write(docs, index="# A tool\n\n![a](images/a.png) [b](images/b.png)\n\n" + TREE % "more/one")
     write(docs / "more", one="# One\n\n![a](../images/a.png) [index](../index.md)\n")
     site.write_site(docs, target)
     assert (target / "llms.txt").read_text() == site.llms_txt(docs)
-    assert (target / "index.md").read_text() == "# A tool\n\n![a](_images/a.png)\n"
+    assert (target / "index.md").read_text() == (
+        "# A tool\n\n![a](_images/a.png) [b](_images/b.png)\n"
+    )
     one = (target / "more/one.md").read_text()
     assert one == "# One\n\n![a](../_images/a.png) [index](../index.md)\n"
