@@ -614,7 +614,7 @@ def test_the_stop_rule_is_told_and_never_acts(done):
     *_, out, certainty, optimism = done("report", "price").splitlines()
     assert optimism.startswith("note: P(best) is optimistic when it first reaches its target")
     assert certainty == (
-        "the stop rule counts on a single look; counting every look, you can't rule out 9 or 12 "
+        "the stop rule assumes a single look; if you look repeatedly, you can't rule out 9 or 12 "
         "yet (5 % error)"
     )
     assert re.fullmatch(

@@ -524,7 +524,7 @@ def test_a_report_goes_through_json_and_comes_from_older_services():
 def test_many_arms_are_not_all_named():
     names = [f"arm {i}" for i in range(8)]
     (note,) = aggregate_notes(names, [10] * 8, [*range(8)])
-    assert "7 of arm 7, 6 of arm 6, 5 of arm 5, 4 of arm 4, 3 of arm 3 and the others of 2" in note
+    assert "7 of arm 7, 6 of arm 6, 5 of arm 5, 4 of arm 4, 3 of arm 3 and the rest of 2" in note
     assert aggregate_notes(names, [10] * 8, [0] * 8) == []
 
 
