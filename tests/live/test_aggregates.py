@@ -535,7 +535,7 @@ def test_a_period_over_several_blocks_counts_in_the_first_one():
     days.reward_aggregates((arm, "2025-11-03", *numbers) for arm, _, *numbers in week)
     assert exp.report().frame.equals(days.report().frame)
     spans = [one for one in exp.report().notes if "several blocks of time" in one]
-    assert len(spans) == 1 and spans[0].startswith("2,100 of the rewards")
+    assert len(spans) == 1 and spans[0].startswith("2,100 of the aggregated rewards")
     assert not any("several blocks" in one for one in days.report().notes)
     exp.configure(block=None)
     assert not any("several blocks" in one for one in exp.report().notes)
