@@ -614,7 +614,7 @@ def test_the_stop_rule_is_told_and_never_acts(done):
     *_, out, certainty, optimism = done("report", "price").splitlines()
     assert optimism.startswith("note: P(best) is optimistic when it first reaches its target")
     assert certainty == (
-        "the stop rule counts on a single look; counting every look, you can't rule out 9 or 12 "
+        "the stop rule assumes a single look; if you look repeatedly, you can't rule out 9 or 12 "
         "yet (5 % error)"
     )
     assert re.fullmatch(
@@ -796,7 +796,7 @@ def test_verify_repairs_what_could_not_even_be_opened(call, done, price):
 
 def test_arms_come_pause_and_come_back(call, done, price):
     assert done("add-arm", price, "18") == "price: 18 added; 4 arms\n"
-    refused(call("add-arm", price, "18"), "new one", "'18'")
+    refused(call("add-arm", price, "18"), "new name", "'18'")
     assert done("pause-arm", price, "18") == "price: 18 paused; 3 arms in play\n"
     assert stored(done)["paused"] == ["18"]
     told = done("decide", price, *(word for i in range(60) for word in ("--id", i)))

@@ -102,7 +102,7 @@ def test_bytes_and_objects_that_make_no_sense_are_refused_line_by_line(reward, e
     code, said, err = reward("--file", "r.csv")
     assert (code, said) == (1, ["applied 1, duplicates 0, refused 2"])
     assert err.startswith("line 2: id must be text that is valid Unicode")
-    assert err.splitlines()[1].startswith("line 4: line must be one of a CSV file")
+    assert err.splitlines()[1].startswith("line 4: line must be valid CSV")
     lines = ['{"id": "v2", "rewards": 1}', "[", "7", '{"id": "v2", "reward": true}', "[" * 10**5]
     (tmp_path / "r.jsonl").write_text("\n".join([*lines, '{"id": "v2", "reward": 1}']))
     code, said, err = reward("--file", "r.jsonl")

@@ -66,7 +66,7 @@ def test_every_verb_works_on_a_service(at, call, service, tmp_path):  # noqa: F8
     assert at("configure", "price", "--floor", "0.02").startswith("price: floor 0.02; epoch ")
     assert "by operator; typed wrong" in at("changes", "price")
     out = at("forget-unit", "price", "u1")
-    assert out == "price: 1 decision now has a random name\n"
+    assert out == "price: 1 decision now has a random name instead of the unit\n"
     assert at("export", "price", "log.csv") == "61 decisions written to log.csv\n"
     assert at("stop", "price", "--winner", "12") == "price: stopped, 12 for everybody\n"
     assert lines(at("restart", "price", "--json"))[0]["status"] == "running"

@@ -425,7 +425,7 @@ def interrupt(arguments, ready):
 def test_ctrl_c_keeps_the_complete_runs_of_a_study(study):
     code, err = interrupt(["simulate", study, "--runs", "100000000"], "playing")
     assert code == 130 and "Traceback" not in err
-    said = "the results are of the runs that were complete; the same command continues"
+    said = "the results cover the runs that were complete; run the same command to continue"
     assert err.endswith(f"varts: stopped; {said}\n")
     loaded = varts.Study.load(study.parent / "study-results" / "study.npz")
     assert loaded.interrupted and loaded.runs > 0

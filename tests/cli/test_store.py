@@ -38,13 +38,13 @@ def refused(outcome, *words):
 def test_copy_and_then_move(call, shop):
     out = done(call("store", "copy", SOURCE, TARGET, "ban*"))
     assert out == (
-        "banner: copied 3 decisions, 4 events; verified, every decision made again\n"
-        "Both stores go on by themselves from here: what happens in one is not in the other.\n"
+        "banner: copied 3 decisions, 4 events; verified, every decision replayed\n"
+        "From now on the two stores are independent: a change in one doesn't affect the other.\n"
     )
     out = done(call("store", "copy", SOURCE, TARGET, "--move"))
     assert out == (
         "banner: 3 decisions, 4 events, moved before\n"
-        "price: moved 3 decisions, 4 events; verified, every decision made again\n"
+        "price: moved 3 decisions, 4 events; verified, every decision replayed\n"
     )
     refused(call("experiment", "decide", "price", "--store", SOURCE), "price")
     assert "price" in done(call("experiment", "report", "price", "--store", TARGET))

@@ -60,7 +60,7 @@ def test_without_a_prior_what_was_never_seen_is_not_known():
     named = {row["value"] for row in found.segments.to_dicts() if row["named"]}
     assert "NL" in named and "BE" not in named
     assert found.unknown == 0.25
-    assert "25.0% of the units have a feature value that no unit with a reward" in str(found)
+    assert "25.0% of the units have a feature value that no rewarded unit has" in str(found)
     effect = found.coefficients.filter(found.coefficients["column"] == "country=BE")
     assert effect["estimate"].to_list() == effect["low"].to_list() == [None] * 3
     colours = np.asarray(found.plot().axes[0].images[0].get_array())

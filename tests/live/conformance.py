@@ -689,7 +689,7 @@ class StoreConformance(CorrectionConformance, LocalConformance):
         exp = begin(floor=0.3)
         refused = [
             (lambda: exp.add_arm("18"), "floor must be at most 1/4"),
-            (lambda: exp.add_arm("9"), "arm must be a new one, got '9'"),
+            (lambda: exp.add_arm("9"), "arm must be a new name, got '9'"),
             (lambda: exp.add_arm("18", prior=varts.NormalGamma(0, 1, 2, 1)), "prior must be left"),
             (lambda: exp.pause_arm("10"), "unknown arm '10'"),
             (lambda: exp.pause_arm(None), "unknown arm None"),

@@ -524,7 +524,7 @@ def test_a_report_goes_through_json_and_comes_from_older_services():
 def test_many_arms_are_not_all_named():
     names = [f"arm {i}" for i in range(8)]
     (note,) = aggregate_notes(names, [10] * 8, [*range(8)])
-    assert "7 of arm 7, 6 of arm 6, 5 of arm 5, 4 of arm 4, 3 of arm 3 and the others of 2" in note
+    assert "7 of arm 7, 6 of arm 6, 5 of arm 5, 4 of arm 4, 3 of arm 3 and the rest of 2" in note
     assert aggregate_notes(names, [10] * 8, [0] * 8) == []
 
 
@@ -535,7 +535,7 @@ def test_a_period_over_several_blocks_counts_in_the_first_one():
     days.reward_aggregates((arm, "2025-11-03", *numbers) for arm, _, *numbers in week)
     assert exp.report().frame.equals(days.report().frame)
     spans = [one for one in exp.report().notes if "several blocks of time" in one]
-    assert len(spans) == 1 and spans[0].startswith("2,100 of the rewards")
+    assert len(spans) == 1 and spans[0].startswith("2,100 of the aggregated rewards")
     assert not any("several blocks" in one for one in days.report().notes)
     exp.configure(block=None)
     assert not any("several blocks" in one for one in exp.report().notes)

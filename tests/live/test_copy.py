@@ -682,7 +682,7 @@ def test_a_second_copy_takes_over(two, small_pages, monkeypatch):
         add(self, table, rows)
 
     monkeypatch.setattr(copying._Copy, "_add", second)
-    refused(lambda: copy_store(source, target), "another process copies", error=Changed)
+    refused(lambda: copy_store(source, target), "another process is copying", error=Changed)
     same(source, target)
 
 

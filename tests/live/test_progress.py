@@ -74,7 +74,7 @@ def test_no_forecast_where_none_makes_sense(options, why):
 
 def test_no_forecast_from_thin_data():
     exp, rng = played(rewards=30, stop_p_best=0.99999, floor=0.5)
-    assert "rewards that this takes" in forecast_stop(exp.report())
+    assert "rewards that a forecast needs" in forecast_stop(exp.report())
     go_on(exp, rng, 200, 0.2)
     assert isinstance(forecast_stop(exp.report()), Forecast)
     exp.configure(floor=0.0)

@@ -71,7 +71,7 @@ def test_an_interval_appears_with_as_many_rewards_as_it_needs(level):
 def test_many_intervals_do_not_hold_together():
     rng = np.random.default_rng(2)
     many = shop({f"arm {i}": rng.normal(size=20) for i in range(12)})
-    assert said(many, "each of the 12 intervals holds at its own level") != []
+    assert said(many, "each of the 12 intervals holds on its own") != []
     few = shop({f"arm {i}": rng.normal(size=20) for i in range(3)})
     assert said(few, "intervals holds") == []
 
@@ -105,7 +105,7 @@ def test_the_stop_rule_and_the_doubt_stand_together_with_an_explanation():
     found = busy({"a": rng.normal(0, 1, 60), "b": rng.normal(0.5, 1, 60)}, stop_p_best=0.9).report()
     assert found.stop and len(found.possible) == 2
     for text in (found.certainty, found.to_dict()["certainty"], str(found)):
-        assert "the stop rule counts on a single look; counting every look" in text
+        assert "the stop rule assumes a single look; if you look repeatedly" in text
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_problem_survives_a_process():
 def test_people_get_a_page_for_an_unknown_path_and_programs_a_problem(serving):
     page = serving.ask("GET", "/experimenst", headers=BROWSER, token=None)
     assert page.status_code == 404 and page.headers["content-type"].startswith("text/html")
-    assert "Nothing there" in page.text
+    assert "Not found" in page.text
     serving.refused(404, "not-found", "GET", "/experimenst", token=None)
     serving.refused(404, "not-found", "GET", "/static/nothing.css", token=None)
 
@@ -554,7 +554,7 @@ def test_a_decision_passes_through_few_files_of_the_service(price):
 def test_an_unchanged_page_needs_one_transaction(price, monkeypatch):
     answer = price.ask("GET", "/experiments/price")
     until = time.monotonic() + 10
-    while "being read" in answer.text:
+    while "Reading the log" in answer.text:
         assert time.monotonic() < until
         answer = price.ask("GET", "/experiments/price")
     seen = {"If-None-Match": answer.headers["etag"]}

@@ -216,7 +216,7 @@ def test_nobody_joins_a_queue_that_does_not_move(monkeypatch):
         await asyncio.sleep(0.01)
         waiting.append(asyncio.create_task(batcher.submit([2])))
         await asyncio.sleep(0.05)
-        with pytest.raises(Problem, match="others have been waiting"):
+        with pytest.raises(Problem, match="other requests have been waiting"):
             await batcher.submit([3])
         free.set()
         await asyncio.gather(*waiting)

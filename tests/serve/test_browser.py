@@ -212,7 +212,7 @@ def test_the_picture_follows_what_is_typed(site):
     assert site.page.locator("[data-picture] .hill").count() == 2
     site.page.fill("#create-worth", "-1")
     site.wait(0.5)
-    assert "make no prior" in site.page.inner_text("[data-said]")
+    assert "don't make a prior" in site.page.inner_text("[data-said]")
 
 
 def test_everything_works_without_script(browser, exp):

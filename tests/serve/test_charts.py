@@ -163,7 +163,7 @@ def test_the_table_has_all_arms_and_the_picture_those_with_a_colour():
     chart = density_chart(arms, belief, colours, 0.9, unknown=["new"])
     assert len(parsed(chart).findall(f"{SVG}g")) == 8
     assert len(chart.table.rows) == 100
-    assert "Drawn: 8 of 100 arms" in chart.sentence and "new" in chart.sentence
+    assert "Shown: the 8 of 100 arms" in chart.sentence and "new" in chart.sentence
 
 
 @pytest.mark.parametrize(
@@ -236,9 +236,11 @@ def test_a_gain_has_its_band_and_says_when_it_may_be_nothing():
     gain = Band(np.array([np.nan, 10.0, 20.0, 30.0]), N * 0 - 5, N * 0 + 1234.0)
     chart = gain_chart(COURSE, gain, "max")
     parsed(chart)
-    assert chart.sentence == ("So far +30 gained; 95 % interval -5 to +1,234. That may be nothing.")
+    assert chart.sentence == (
+        "So far +30 gained; 95 % interval -5 to +1,234. The interval includes 0."
+    )
     sure = gain_chart(COURSE, gain._replace(low=N * 0 + 5.0), "min").sentence
-    assert "saved" in sure and "nothing" not in sure
+    assert "saved" in sure and "includes 0" not in sure
     assert gain_chart(COURSE, None, "max").svg == ""
 
 
@@ -251,7 +253,7 @@ def test_one_moment_is_no_line(rewards):
         traffic_chart(course, flat, COLOURS),
         gain_chart(course, Band(*[np.zeros(len(rewards))] * 3), "max"),
     ):
-        assert chart.svg == "" and chart.table is None and "two moments" in chart.sentence
+        assert chart.svg == "" and chart.table is None and "two checkpoints" in chart.sentence
 
 
 def test_names_of_arms_are_harmless_everywhere():
@@ -296,5 +298,5 @@ def test_regret_above_the_ceiling_leaves_the_picture():
     bands = {"VarTS": Band(*[rounds] * 3), "slow": Band(*[10 * rounds] * 3)}
     chart = regret_chart(rounds, bands)
     parsed(chart)
-    assert "slow leave the picture" in chart.sentence
+    assert "Off the chart at the top: slow" in chart.sentence
     assert chart.table.rows[-1] == ["100", "100", "1,000"]

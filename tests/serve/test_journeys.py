@@ -228,7 +228,7 @@ def test_the_second_of_two_tabs_is_told_that_somebody_was_first(browser, price, 
             somebody.go("/experiments/price", tab)
         somebody.act("Pause…", "Pause", page=first)
         somebody.act("Stop…", "Stop the experiment", page=second, choose="arm:9")
-        assert "Somebody was first" in second.inner_text("[role=alert]")
+        assert "Somebody changed the experiment" in second.inner_text("[role=alert]")
         assert "running" in second.inner_text("#meta")
         somebody.act("Resume…", "Resume", page=second)  # its page is a fresh one
         assert second.locator("[role=alert]").count() == 0

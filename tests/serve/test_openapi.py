@@ -25,7 +25,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "serve.md"
 
 
 def test_the_document_is_the_frozen_one():
-    """After a change that is meant, write it anew: python -m tests.serve.test_openapi."""
+    """After a change that is meant, write it again: python -m tests.serve.test_openapi."""
     assert document() == json.loads(FROZEN.read_text())
 
 

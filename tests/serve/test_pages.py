@@ -292,7 +292,7 @@ def test_a_hundred_arms():
 def test_no_rewards_yet():
     exp, _, _ = played(["a", "b"], None, 0, batches=0)
     page = checked(experiment_page(exp, None))
-    assert "Nothing can be said of any arm's mean yet." in page.text
+    assert "There are too few rewards to estimate any arm's mean yet." in page.text
     assert "0 rewards" in page.text
 
 
@@ -480,7 +480,7 @@ def test_readers_see_the_options(shop_scene):
     exp, history, gain = shop_scene
     html = experiment_page(exp, history, gain, viewer=READER)
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html.partition("options-title")[2]))
-    assert shown["Stop at P(best)"] == "0.97" and shown["Least share of each arm"] == "0.05"
+    assert shown["Stop at P(best)"] == "0.97" and shown["Smallest share of each arm"] == "0.05"
     assert shown["Policy"] == "VarTS" and shown["Sticky units"] == "no"
     assert {*LABELS.values(), "Goal", "Prior"} == set(shown)
 
@@ -518,7 +518,7 @@ def test_the_stop_dialog_chooses_nothing_and_warns():
 
 def test_times_have_their_zone_and_what_live_js_needs(shop_scene):
     exp, history, gain = shop_scene
-    as_of = "what comes from the log is as of 2026-11-16 11:58 UTC"
+    as_of = "numbers from the log are as of 2026-11-16 11:58 UTC"
     changes = describe_changes(exp.changes())
     html = experiment_page(exp, history, gain, by="time", as_of=as_of, changes=changes)
     checked(html)
@@ -791,7 +791,7 @@ def test_the_page_of_a_plan_in_days():
     assert " ".join(made.answer) in page.text
     assert "VarTS" in page.text and "Even-Split" in page.text
     assert 'value="100/day"' in plan.page(READER, sent, done=0.5)
-    with pytest.raises(ValueError, match="days must be given with a traffic"):
+    with pytest.raises(ValueError, match="days must be given together with traffic"):
         read_plan_in_days({**sent, "days": " "})
 
 
@@ -874,7 +874,9 @@ def test_login_and_refusals():
     assert page.named("input")[0]["value"] == '/"><b>'
     assert "Log out" not in page.text
     checked(refusal_page(None, "Not found", "unknown experiment 'x'"))
-    checked(refusal_page(Actor(NASTY, frozenset({"read"})), "Somebody was first", NASTY, "/x"))
+    checked(
+        refusal_page(Actor(NASTY, frozenset({"read"})), "Changed by somebody else", NASTY, "/x")
+    )
 
 
 def test_scopes():

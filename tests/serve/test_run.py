@@ -261,7 +261,7 @@ def test_a_hundred_kilobytes_of_headers_are_refused(hasty):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--host", "0.0.0.0"], "token_file must be given for others than this machine"),
+        (["--host", "0.0.0.0"], "token_file must be given before other machines"),
         (["--port", "x"], "--port must be a whole number, got 'x'"),
         (["--port", "70000"], "port must be a whole number >= 0 and <= 65535, got 70000"),
         (["--log", "xml"], "unknown log 'xml'; known: json, text"),
@@ -287,12 +287,15 @@ def test_mistakes_are_one_sentence(call, arguments, sentence):
     [
         (["shop"], "--scopes"),
         (["shop", "--scopes", "decied"], "unknown scope 'decied'; did you mean 'decide'"),
-        (["shop", "--scopes", ","], "scopes must be some of read, decide, reward, admin, got none"),
+        (
+            ["shop", "--scopes", ","],
+            "scopes must be one or more of read, decide, reward, admin, got none",
+        ),
         (["a b", "--scopes", "read"], "name must be letters, digits, dots and dashes"),
         (["shop", "--scopes", "read", "--expires", "soon"], "expires must be seconds or a time"),
         (["shop", "--scopes", "read", "--expires", "0d"], "expires must be finite and > 0"),
         (["shop", "--scopes", "read", "--rate", "0"], "rate must be finite and > 0, got 0"),
-        (["shop", "--scopes", "decide", "--public"], "a public token must have the scope decide"),
+        (["shop", "--scopes", "decide", "--public"], "must have only the scope decide"),
     ],
 )
 def test_mistakes_about_tokens_are_one_sentence(call, arguments, sentence):
@@ -316,7 +319,7 @@ def test_a_port_that_is_taken_is_said_so(call):
         port = taken.getsockname()[1]
         code, out, err = call("serve", "--port", port, "--store", "memory://")
     assert (code, out) == (6, "")
-    assert err == f"varts: port {port} of 127.0.0.1 cannot be listened on: address already in use\n"
+    assert err == f"varts: can't listen on port {port} of 127.0.0.1: address already in use\n"
 
 
 def test_nothing_of_it_is_loaded_until_it_is_asked_for():

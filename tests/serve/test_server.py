@@ -134,7 +134,7 @@ def test_a_socket_with_a_path_is_for_this_user_and_goes_with_the_service(during,
         transport = httpx.HTTPTransport(uds=address)
         with httpx.Client(transport=transport) as http:
             assert http.get("http://localhost/readyz").json() == {"status": "ready"}
-            taken = pytest.raises(OSError, match="cannot be listened on: address already in use")
+            taken = pytest.raises(OSError, match="can't listen on")
             with taken, server.listen(Settings(uds=path)):
                 pass
 

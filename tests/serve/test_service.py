@@ -174,7 +174,7 @@ def test_no_body_can_name_a_file_of_the_server(serving, tmp_path):
         assert answer.status_code in (400, 422), answer.text
     policy = {"label": "VarTS", "prior": str(file)}
     detail = serving.refused(422, "refused", "PUT", E, {"arms": ["a"], "policy": policy})
-    assert detail == "prior must be given beside the policy, got one in it"
+    assert detail == "prior must be given next to the policy, got one in it"
     serving.refused(404, "unknown-experiment", "GET", E)
 
 

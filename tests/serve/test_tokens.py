@@ -55,7 +55,7 @@ WRONG = {
     "[[token]]\n" + GOOD + "experiments = [1]": "experiments of token 'a' has the wrong type",
     "[[token]]\n" + GOOD + "experiments = []": "experiments must be patterns",
     "[[token]]\n" + GOOD + "expires = 2027-01-01T00:00:00": "must have a time zone",
-    "[[token]]\n" + GOOD + "public = true": "a public token must have the scope decide alone",
+    "[[token]]\n" + GOOD + "public = true": "a public token must have only the scope decide",
     "[[token]]\n" + GOOD.replace("[0-9a-f]", "?")[:-30] + '"\nscopes = ["read"]': "sha256 must be",
     ("[[token]]\n" + GOOD) * 2: "tokens must have different names, got 'a' twice",
     "[[token]]\n" + GOOD.replace('"a"', '"a b"'): "name must be letters, digits, dots and dashes",
@@ -102,9 +102,9 @@ def test_rates_forget_who_has_not_come_for_long():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"host": "0.0.0.0"}, "token_file must be given for others than this machine"),
-        ({"host": "varts.example.com"}, "token_file must be given for others than this machine"),
-        ({"host": "0.0.0.0", "no_auth": True}, "host must be this machine's own without tokens"),
+        ({"host": "0.0.0.0"}, "token_file must be given before other machines"),
+        ({"host": "varts.example.com"}, "token_file must be given before other machines"),
+        ({"host": "0.0.0.0", "no_auth": True}, "host must be a loopback address without tokens"),
         ({"no_auth": True, "token_file": Path("t")}, "no_auth must not be given with a token_file"),
         ({"port": 70000}, "port must be a whole number >= 0 and <= 65535, got 70000"),
         ({"log": "xml"}, "unknown log 'xml'; known: json, text"),

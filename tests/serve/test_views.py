@@ -165,7 +165,7 @@ def test_logging_out_ends_the_session(shop):
 def test_a_form_of_a_session_that_is_over_changes_nothing(shop):
     answer = send(shop, f"{E}/stop", {}, revision="1")
     assert answer.status_code == 401
-    assert error_of(answer) == "The session is over and nothing was changed; log in again."
+    assert error_of(answer) == "Your session has ended and nothing was changed; log in again."
     assert not shop.exp.report().state.config.stopped
 
 
@@ -272,9 +272,9 @@ def test_a_look_writes_nothing(shop):
 def test_curves_of_a_long_log_come_later_and_say_as_of_when(shop, monkeypatch):
     monkeypatch.setattr("varts.serve.background.PATIENCE_SECONDS", 0.0)
     page = see(shop, E)
-    assert "The log is being read for the curves" in page and page.count('role="img"') == 1
+    assert "Reading the log for the charts" in page and page.count('role="img"') == 1
     until = time.monotonic() + 20
-    while "being read" in (page := see(shop, E)):
+    while "Reading the log" in (page := see(shop, E)):
         assert time.monotonic() < until
         time.sleep(0.05)
     assert page.count('role="img"') == 3 and "as of" not in page
@@ -282,7 +282,7 @@ def test_curves_of_a_long_log_come_later_and_say_as_of_when(shop, monkeypatch):
     shop.exp.reward(one.id, 3.0)
     page = see(shop, E)
     assert "301 rewards" in page and re.search(
-        r"from the log is as of <time [^>]*data-clock>20", page
+        r"from the log are as of <time [^>]*data-clock>20", page
     )
 
 
@@ -420,7 +420,7 @@ def test_a_page_that_is_out_of_date_changes_nothing(shop):
     assert send(shop, f"{E}/pause-arm", arm="9", revision=revision).status_code == 303
     late = send(shop, f"{E}/stop", winner="arm:15", revision=revision, why="too late")
     assert late.status_code == 412
-    assert error_of(late).startswith("Somebody was first")
+    assert error_of(late).startswith("Somebody changed the experiment")
     assert revision_of(late.text) != revision and "<h1>price</h1>" in late.text
     assert not shop.exp.report().state.config.stopped
     again = send(shop, f"{E}/stop", winner="arm:15", revision=revision_of(late.text))
@@ -430,7 +430,7 @@ def test_a_page_that_is_out_of_date_changes_nothing(shop):
 def test_what_is_refused_is_told_above_the_same_page(shop):
     revision = revision_of(see(shop, E))
     for path, fields, words in (
-        ("add-arm", {"arm": "9"}, "Arm must be a new one, got '9'."),
+        ("add-arm", {"arm": "9"}, "Arm must be a new name, got '9'."),
         ("pause-arm", {"arm": "10"}, "Unknown arm '10'; known: 9, 12, 15."),
         ("configure", {"floor": "0.5"}, "Floor must be "),
         ("configure", {"floor": "many"}, "Floor must be "),
@@ -477,7 +477,7 @@ def test_an_experiment_is_made_with_a_prior_in_words(shop):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"name": "price"}, "Name must be a new one, got that of the experiment 'price'."),
+        ({"name": "price"}, "Name must be new, got that of the existing experiment 'price'."),
         ({"name": "a/b"}, "Name must be letters, digits, dots and dashes, at most 100, got 'a/b'."),
         ({"arms": ""}, "Arms must "),
         ({"arms": "a\na"}, "Arms must "),

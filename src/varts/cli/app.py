@@ -40,7 +40,7 @@ EXITS = (
     Exit(2, "usage", "a command, a flag or a value is wrong"),
     Exit(3, "refused", "the state of the experiment doesn't allow this"),
     Exit(4, "not-found", "no such experiment, arm, decision, token, store or file"),
-    Exit(5, "conflict", "somebody else was first, or it exists and is different"),
+    Exit(5, "conflict", "somebody else was first, or it already exists and differs"),
     Exit(6, "unavailable", "the store, service or file can't be used right now"),
     Exit(7, "not-allowed", "your token or your user account may not do this"),
     Exit(130, "interrupted", "you pressed Ctrl-C"),

@@ -345,7 +345,7 @@ def reward(
         single rewards. The columns are arm, period, n, mean and sd; a period is a date, or a start
         and an end such as 2026-11-16/2026-11-22. An arm and a period count once.
     correct
-        With --aggregate: replace the numbers of arms and periods that have others.
+        With --aggregate: replace the numbers that these arms and periods had before.
     void
         With --aggregate: remove the aggregates of these arms and periods. Other columns are
         ignored.
@@ -552,7 +552,7 @@ def history(
     level
         Probability of the credible intervals.
     plot
-        Draw traffic, P(best), rewards and beliefs into this file (.png, .svg or .pdf).
+        Write a figure of traffic, P(best), rewards and beliefs to this file (.png, .svg or .pdf).
     """
     if plot is not None:  # check the name before the work, not after it
         from varts.plotting import FIGURE_SUFFIXES
@@ -691,7 +691,7 @@ def verify(
     Parameters
     ----------
     replay
-        Also make every decision again, and compare.
+        Also replay every decision and compare it with the log.
     repair
         If they differ, rebuild statistics and configuration from the log, and record the repair in
         the log.
@@ -902,7 +902,7 @@ def amend(
     as_json: Json = False,
     store: Url = STORE,
 ) -> None:
-    """Replace rewards: in a database all of them or none, behind a service one after another.
+    """Replace rewards. A database replaces all of them or none; a service, one after another.
 
     Prints `applied`, or `duplicate` for a reward that has this value already. The statistics come
     out exactly as if the reward had been right the first time.
@@ -941,7 +941,7 @@ def void(
 ) -> None:
     """Remove rewards of tests or bots, as if they had never arrived.
 
-    In a database all of them or none, behind a service one after another.
+    A database removes all of them or none; a service, one after another.
 
     Prints `applied`, or `duplicate` for a reward that was voided before. `amend` gives the decision
     a reward again.
@@ -995,7 +995,7 @@ def forget_unit(
         if as_json:
             print_json({"name": name, "decisions": count})
             return
-        say(f"{name}: {count:,} {what} a random name")
+        say(f"{name}: {count:,} {what} a random name instead of the unit")
 
 
 def delete(

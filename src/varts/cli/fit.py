@@ -60,7 +60,7 @@ def fit(
     out
         The JSON file to write the prior to, for `varts plan`, `varts bound` and study files.
     method
-        likelihood (every arm counts), or moments (the paper's, arms with 6 rewards or more).
+        likelihood (uses every arm), or moments (the paper's; needs 6 rewards of an arm).
     features
         The features that rewards may depend on: columns such as country,visits, or a JSON file that
         describes them. A column that has only numbers is a number, any other a category.
@@ -77,7 +77,7 @@ def fit(
     horizon
         For that trial: how many decisions your next experiment will have (default: 100 per arm).
     plot
-        Draw the arms and the fit into this file (.png, .svg or .pdf).
+        Write a figure of the arms and the fit to this file (.png, .svg or .pdf).
     example
         Print a history to try it on (flights from Newark, CSV) and stop.
     """
@@ -136,10 +136,11 @@ def _tabulate_shared(made: Any) -> Table:
     spread = "no finite sd" if words.mean_sd == float("inf") else f"sd {_format(words.mean_sd)}"
     meaning = {
         "mu": f"the arms' means lie around {_format(words.mean)}",
-        "kappa": f"by {spread}: that is worth {_format(words.worth_of_mean)} rewards of an arm",
-        "alpha": f"reward variances are known as from {_format(words.worth_of_sd)} rewards",
-        "beta": f"rewards scatter by sd {_format(words.reward_sd)}; "
-        f"80 % of arms by {_format(words.low_sd)} to {_format(words.high_sd)}",
+        "kappa": f"with {spread}: worth {_format(words.worth_of_mean)} rewards of an arm",
+        "alpha": "reward variances are known as well as after "
+        f"{_format(words.worth_of_sd)} rewards",
+        "beta": f"rewards have sd {_format(words.reward_sd)}; "
+        f"80 % of arms have {_format(words.low_sd)} to {_format(words.high_sd)}",
     }
     table = Table("", box=None, pad_edge=False)
     for head in ("estimate", "± error", "prior"):

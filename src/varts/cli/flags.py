@@ -199,7 +199,7 @@ OneExperiment = Annotated[
         name="--one-experiment",
         negative=(),
         show_default=False,
-        help="The log is of one experiment, even if it has such a column.",
+        help="Treat the log as one experiment, even if it has such a column.",
     ),
 ]
 

@@ -269,7 +269,7 @@ def plan(
     runs
         The number of experiments to simulate: 1,000 by default, 240 for a plan in days.
     followed
-        The number of them whose P(best) is followed; by default 240, fewer with over 100 arms.
+        In how many of them to track P(best): 240 by default, fewer with over 100 arms.
     seed
         The same seed gives the same numbers, on any number of threads.
     out

@@ -294,7 +294,7 @@ def _read_cells(
         except StopIteration:
             return
         except csv.Error as error:
-            yield Line(rows.line_num, problem=f"line must be one of a CSV file, got: {error}")
+            yield Line(rows.line_num, problem=f"line must be valid CSV, got: {error}")
             continue
         if len(row) == len(header):
             cells = {name: row[place].strip() for name, place in measured}

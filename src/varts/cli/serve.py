@@ -108,13 +108,13 @@ def serve_store(
     max_connections
         The most connections at a time. Beyond that, the one that has been idle longest is closed.
     max_connections_per_address
-        The same for one address, or for one network of 64 bits with IPv6.
+        The same for one address, or for one /64 network with IPv6.
     idle_timeout
         How long a connection may stay open between two requests.
     request_timeout
         How long a client may take to send the headers of a request, and again to send its body.
     write_timeout
-        A connection is closed if its client takes no bytes of a response for so long.
+        How long a client may read nothing of a response before its connection is closed.
     max_header_bytes
         The largest headers of a request, including its path.
     demo
@@ -126,8 +126,8 @@ def serve_store(
     webhook_secret_file
         A file whose only line is the secret that signs these requests.
     webhook_state
-        A file that keeps what was announced. Without it, what already holds when the service starts
-        isn't announced.
+        A file that keeps what was announced. Without it, a condition that holds when the service
+        starts isn't announced.
     """
     try:
         from varts.serve import server

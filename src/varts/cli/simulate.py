@@ -181,10 +181,10 @@ def _show_study(
             say(describe_left_out(problem.left_out, problem.rows, problem.word))
     if interrupted:
         done, of = len(result.labels), len(asked.policies)
-        what = "the results are of the runs that were complete"
+        what = "the results cover the runs that were complete"
         if done < of:
             what = f"{done} of {of} policies are complete"
-        stop(f"{what}; the same command continues", as_json)
+        stop(f"{what}; run the same command to continue", as_json)
 
 
 def _show_sweep(
@@ -193,7 +193,7 @@ def _show_sweep(
     """Play a study for every setting, keep them, and print one table."""
     result, interrupted = _play(settings, folder, options)
     if isinstance(result, varts.Study):
-        stop("no setting is complete; the same command continues", as_json)
+        stop("no setting is complete; run the same command to continue", as_json)
     summary = result.summary(against)
     write_csv(folder / "summary.csv", summary)
     write_csv(folder / "curves.csv", result.to_polars())
@@ -208,7 +208,8 @@ def _show_sweep(
         if missing:
             say(missing)
     if interrupted:
-        done = f"{len(result)} of {result.asked} settings are complete; the same command continues"
+        done = f"{len(result)} of {result.asked} settings are complete; "
+        done += "run the same command to continue"
         stop(done, as_json)
 
 
@@ -285,7 +286,7 @@ def bound(
     delta: float | None = None,
     as_json: Json = False,
 ) -> None:
-    """The paper's regret bounds: Theorem 2 (needs alpha > 1), or 1 for known variances.
+    """Compute the paper's regret bound: Theorem 2, or Theorem 1 for known variances.
 
     Example: varts bound mu=0,kappa=10,alpha=4,beta=1 --arms 10 --horizon 2000
 
@@ -299,7 +300,7 @@ def bound(
     horizon
         Rounds n.
     arms
-        Number of arms, when the prior is one for all of them.
+        Number of arms, if they all share the prior.
     sigma
         The known standard deviation of a reward (Theorem 1).
     delta
@@ -328,7 +329,7 @@ def bound(
 
 
 def policies(*, as_json: Json = False) -> None:
-    """List every policy: its label, its options with their defaults, and what it is.
+    """List every policy: its label, its options with their defaults, and what it does.
 
     Example: varts policies
     """

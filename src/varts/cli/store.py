@@ -50,10 +50,10 @@ def copy(
     names
         Experiments, or patterns such as "banner*"; all by default.
     move
-        Let the source refuse to use the experiments from then on, with an error that names the
+        Close the experiments in the source: from then on, using one raises an error that names the
         other store.
     no_replay
-        Don't make every decision again to verify the copies, for policies of your own.
+        Don't replay every decision to verify the copies; for policies of your own.
     """
     done = copy_store(source, target, names or None, move=move, replay=not no_replay, progress=None)
     for one in done:
@@ -64,14 +64,14 @@ def copy(
     if not as_json and not done:
         say("there are no experiments to copy")
     elif not as_json and not move:
-        say("Both stores go on by themselves from here: what happens in one is not in the other.")
+        say("From now on the two stores are independent: a change in one doesn't affect the other.")
 
 
 def _sentence(one: CopiedExperiment) -> str:
     counts = f"{_count(one.decisions, 'decision')}, {_count(one.events, 'event')}"
     if not one.new:
         return f"{one.name}: {counts}, {'moved' if one.moved else 'copied'} before"
-    checked = "verified, every decision made again" if one.replayed else "verified"
+    checked = "verified, every decision replayed" if one.replayed else "verified"
     return f"{one.name}: {'moved' if one.moved else 'copied'} {counts}; {checked}"
 
 

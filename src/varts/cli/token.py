@@ -69,13 +69,13 @@ def new(
     name
         The name of the token in logs.
     scopes
-        Some of read, decide, reward and admin, with commas; admin has all of them.
+        One or more of read, decide, reward and admin, separated by commas; admin includes all.
     experiments
-        Patterns of the experiments that the token is for, with commas.
+        The experiments that the token may use: names or patterns, separated by commas.
     expires
         How long the token is valid, such as 90d.
     rate
-        The number of requests per second that it may make (10,000; a public token 10 per address).
+        The most requests per second: 10,000 by default, or 10 per address for a public token.
     public
         The token will be in a web page: it can only decide, with ids that the service generates,
         and reward with the receipts of those decisions.

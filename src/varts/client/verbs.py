@@ -854,7 +854,7 @@ class Verbs:
 
         def added(state: State) -> dict[str, Any]:
             if name in state.config.arms:
-                raise ValueError(f"arm must be a new one, got {name!r}")
+                raise ValueError(f"arm must be a new name, got {name!r}")
             return out_of_play if given is None else {"prior": given, **out_of_play}
 
         # Without the tag, the service would accept an arm that somebody else has just added.

@@ -50,8 +50,8 @@ def sentences(report: ContextReport) -> list[str]:
         )
     if report.unknown:
         said.append(
-            f"{report.unknown:.1%} of the units have a feature value that no unit with a reward "
-            "has had: it is assumed to make no difference"
+            f"{report.unknown:.1%} of the units have a feature value that no rewarded unit has "
+            "had; it is assumed to make no difference"
         )
     return said
 

@@ -456,8 +456,8 @@ class _Copy:
 
     def _taken_over(self) -> Changed:
         return Changed(
-            f"another process copies experiment {self.name!r} to store {self.target.name} now, so "
-            "this one has stopped"
+            f"another process is copying experiment {self.name!r} to store {self.target.name}, so "
+            "this one stopped"
         )
 
 

@@ -1030,7 +1030,7 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
 
         def added(config: Config) -> dict[str, Any]:
             if name in config.arms:
-                raise ValueError(f"arm must be a new one, got {name!r}")
+                raise ValueError(f"arm must be a new name, got {name!r}")
             return {"arm": name, "prior": given, **out_of_play}
 
         self._change(ADD_ARM, added, **note)

@@ -113,12 +113,12 @@ def _check_local(name: str, config: Config) -> None:
         raise ExperimentStopped(f"experiment {name!r} is stopped and makes no decisions")
     if config.options.holdout and not config.public_holdout:
         raise NotLocal(
-            "the holdout of this experiment was drawn by older rules, which clients don't know; "
+            "the holdout of this experiment was drawn by older rules, which clients don't support; "
             "ask the decisions endpoint for every decision"
         )
     if config.options.holdout and config.options.hash_units:
         raise NotLocal(
-            "the holdout is drawn from hashed units, which clients don't know; "
+            "the holdout is drawn from hashed units, which clients don't support; "
             "ask the decisions endpoint for every decision"
         )
 

@@ -100,7 +100,7 @@ class Options:
         floor: Smallest share of the traffic for each arm in play.
         holdout: Share of the units that always get an even split, to measure what learning earns.
         sticky: Whether a unit keeps its arm.
-        clip: Low and high. A reward outside counts as the nearer end; the log keeps the raw value.
+        clip: Lowest and highest reward. One outside counts as the nearer end; the log keeps it raw.
         window: How long a reward may take to arrive, in seconds. A decision counts when its window
             closes, with what it has earned by then.
         skew: How far the clock of the database may jump, in seconds; windows close that much later.
@@ -123,17 +123,17 @@ class Options:
         missing_metrics: By metric, the number that counts for a decision whose window has passed
             without one.
         block: How long a block of time is, in seconds. Arms are compared within blocks, because the
-            level may move for all of them: auto is a day, none compares all rewards with each
-            other.
+            rewards of all arms may rise and fall together: auto is a day, none compares all
+            rewards with each other.
         adjust: Covariates, described like features: what you know about a unit that explains some
             of its reward, such as what it spent before. Estimates are adjusted for them; every
             unit still gets the same chances. Every decision then needs a context.
-        rules: How the log is turned into numbers. Experiments from before these rules have rules 1;
+        rules: How the log is turned into numbers. Experiments from older versions have rules 1;
             `configure` can switch them to 2.
         control: The arm that the report compares all others with: differences, percentages and the
             probability of being better.
         owner: The person or the team that is responsible for the experiment.
-        hypothesis: What you expect, and why. It has no effect on decisions, and neither has owner.
+        hypothesis: What you expect, and why. Neither this nor the owner affects decisions.
 
     >>> Options.made(floor=0.05, policy="ucb1").policy
     {'label': 'UCB1'}

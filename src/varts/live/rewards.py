@@ -306,7 +306,7 @@ class _Recorder:
             if policy.clip(value) != value:
                 raise InvalidReward(
                     f"reward must be from 0 to 1 for {policy.label}, got {raw!r}; set the "
-                    "option clip to count others as the nearer end"
+                    "option clip to count values outside as the nearer end"
                 )
         return counted(self._session.seed, config, id, raw)
 

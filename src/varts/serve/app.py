@@ -105,7 +105,7 @@ def _handle(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         except asyncio.CancelledError:
             if not service.draining:
                 raise
-            raise Problem("draining", "the service ended before the store answered") from None
+            raise Problem("draining", "the service shut down before the store responded") from None
 
     return handle
 
@@ -201,12 +201,12 @@ async def _explain(request: Request, error: Exception) -> Response:
 def _http_problem(request: Request, error: HTTPException) -> Problem:
     """Starlette's own errors: an unknown path, or a method that a path doesn't have."""
     if error.status_code != 405:
-        return Problem("not-found", f"there is nothing here; {PATH} lists what there is")
+        return Problem("not-found", f"there is nothing at this path; {PATH} lists all paths")
     here = request.scope["route"].path
     routes = (one for one in request.app.routes if isinstance(one, Route) and one.path == here)
     methods = sorted({method for one in routes for method in one.methods or ()})
     allowed = ", ".join(methods or ("GET", "HEAD"))  # the latter for files
-    return Problem("method", f"this path has only the methods {allowed}", {"allow": allowed})
+    return Problem("method", f"this path accepts only {allowed}", {"allow": allowed})
 
 
 def _send_document() -> Callable[[Request], Awaitable[Response]]:

@@ -915,7 +915,7 @@ class Background:
             return Job(id, "running", stage=work.stage, done=work.done)
         answer: Answer | None = self.cache.get(key)
         if answer is None:
-            raise Problem("not-found", "there is no such plan, or it was made too long ago")
+            raise Problem("not-found", "there is no such plan, or it has expired")
         if answer.error is None:
             return Job(id, "done", plan=answer.value)
         known = isinstance(answer.error, Problem | ArithmeticError | MemoryError)

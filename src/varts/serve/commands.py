@@ -72,7 +72,7 @@ async def create(
         raise Problem("forbidden", f"the token {actor.name} is not for the experiment {name!r}")
     exists = await service.read(service.store.has, name)
     if exists and must_be_new:
-        raise Differs(f"name must be a new one, got that of the experiment {name!r}")
+        raise Differs(f"name must be new, got that of the existing experiment {name!r}")
     given = dict(options) if exists else {"hash_units": True, **options}
 
     def open_it() -> None:

@@ -37,11 +37,11 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "invalid": Kind(400, "Not valid"),
+    "invalid": Kind(400, "Invalid request"),
     "unauthorized": Kind(401, "No valid token"),
     "forbidden": Kind(403, "Not allowed"),
     "read-only": Kind(403, "Read-only"),
-    "not-found": Kind(404, "Nothing there"),
+    "not-found": Kind(404, "Not found"),
     "unknown-experiment": Kind(404, "Unknown experiment"),
     "unknown-arm": Kind(404, "Unknown arm"),
     "unknown-decision": Kind(404, "Unknown decision", "unknown"),
@@ -53,7 +53,7 @@ KINDS = {
     "decision-conflict": Kind(409, "Decision conflict", "conflict"),
     "reward-conflict": Kind(409, "Reward conflict", "conflict"),
     "expired": Kind(410, "Decision expired", "expired"),
-    "changed": Kind(412, "Somebody was first"),
+    "changed": Kind(412, "Changed by somebody else"),
     "too-large": Kind(413, "Body too large"),
     "media-type": Kind(415, "Not JSON"),
     "misdirected": Kind(421, "Not this host"),

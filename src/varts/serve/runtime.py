@@ -115,7 +115,9 @@ class Batcher(Generic[Item, Outcome]):
         if self.waiting and self.waiting + count > self._most_waiting:
             raise Problem("busy", f"{self.waiting} items are waiting already")
         if self._parcels and now - self._parcels[0].since > LONGEST_WAIT_SECONDS:
-            raise Problem("busy", f"others have been waiting for {LONGEST_WAIT_SECONDS:g} s")
+            raise Problem(
+                "busy", f"other requests have been waiting for {LONGEST_WAIT_SECONDS:g} s"
+            )
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()

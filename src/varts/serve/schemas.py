@@ -336,7 +336,7 @@ def given_options(body: Any) -> dict[str, Any]:
         given["prior"] = read_prior(given["prior"])
     policy = given.get("policy")
     if isinstance(policy, dict) and "prior" in policy:
-        raise ValueError("prior must be given beside the policy, got one in it")
+        raise ValueError("prior must be given next to the policy, got one in it")
     return given
 
 

@@ -169,7 +169,7 @@ def _bound(where: str, family: int, address: tuple[str, int] | str) -> socket.so
     except OSError as error:
         listener.close()
         reason = (error.strerror or str(error)).lower()
-        raise OSError(f"{where} cannot be listened on: {reason}") from None
+        raise OSError(f"can't listen on {where}: {reason}") from None
     return listener
 
 

@@ -53,7 +53,7 @@ class Settings:
     >>> Settings(host="0.0.0.0")
     Traceback (most recent call last):
     ...
-    ValueError: token_file must be given for others than this machine to be let in, got none
+    ValueError: token_file must be given before other machines can use the service, got none
     """
 
     store: str = "sqlite:///varts.db"
@@ -104,11 +104,11 @@ class Settings:
             return
         if self.no_auth:
             raise ValueError(
-                f"host must be this machine's own without tokens, got {abbreviate(self.host)}"
+                f"host must be a loopback address without tokens, got {abbreviate(self.host)}"
             )
         if self.token_file is None:
             raise ValueError(
-                "token_file must be given for others than this machine to be let in, got none"
+                "token_file must be given before other machines can use the service, got none"
             )
 
     @property

@@ -68,7 +68,7 @@ class Token:
         if not re.fullmatch(r"[0-9a-f]{64}", self.sha256):
             raise ValueError(f"sha256 must be 64 hexadecimal digits, got {abbreviate(self.sha256)}")
         if not self.scopes:
-            raise ValueError(f"scopes must be some of {', '.join(SCOPES)}, got none")
+            raise ValueError(f"scopes must be one or more of {', '.join(SCOPES)}, got none")
         for scope in self.scopes:
             choice("scope", scope, SCOPES)
         if not self.experiments:
@@ -81,7 +81,7 @@ class Token:
         real("rate", self.rate, above=0)
         if self.public and (self.scopes != ("decide",) or not self.origins or not self.key):
             raise ValueError(
-                "a public token must have the scope decide alone, origins and a key, "
+                "a public token must have only the scope decide, with origins and a key, "
                 f"got {abbreviate(self.name)} without"
             )
 

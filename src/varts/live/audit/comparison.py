@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from varts._text import printable
+from varts.checks.finding import plural
 from varts.live.core.events import THE_REWARD, Key
 from varts.live.core.state import State
 from varts.live.core.sums import NO_UNIT, Line, RegressionSums, Sums, UnitKey, UnitSums
@@ -49,9 +50,10 @@ class Verification:
         return self.ok
 
     def __str__(self) -> str:
-        head = f"{self.decisions} decisions, {self.rewards} rewards"
-        head += f", {self.replayed} decisions made again" if self.replayed else ""
-        verdict = "the statistics agree with the log" if self.ok else f"{self.found} problems"
+        head = f"{plural(self.decisions, 'decision')}, {plural(self.rewards, 'reward')}"
+        head += f", {plural(self.replayed, 'decision')} replayed" if self.replayed else ""
+        problems = plural(self.found, "problem")
+        verdict = "the statistics agree with the log" if self.ok else problems
         repaired = [f"repaired: {printable(sentence)}" for sentence in self.repaired]
         return "\n".join([*repaired, f"{head}: {verdict}", *map(printable, self.problems)])
 

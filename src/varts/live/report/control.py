@@ -138,7 +138,7 @@ def compare_with_control(
         ends = f"{decimal(own[0], places)} to {decimal(own[2], places)}"
         note = (
             f"there are no percentages, because the interval of the control's mean ({name}: "
-            f"{ends}) includes 0, so that a ratio to it could be anything"
+            f"{ends}) includes 0 and the ratio could be anything"
         )
     p_better = _p_better(arms, reporting, control)
     anytime = _anytime_differences(arms, reporting, control)

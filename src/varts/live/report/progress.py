@@ -216,7 +216,7 @@ def _unpredictable(found: Report) -> str | None:
     if found.best is None or thin_arms(config, frame["n"], frame["sd"]):
         return "some arms have too few different rewards"
     if (fewest := int(frame["n"].to_numpy()[config.active].min())) < FEWEST_PER_ARM:
-        return f"an arm has only {fewest:,} of the {FEWEST_PER_ARM} rewards that this takes"
+        return f"an arm has only {fewest:,} of the {FEWEST_PER_ARM} rewards that a forecast needs"
     if not options.settles_at_close and frame["pending"].sum() > found.state.counted:
         return "most decisions have no reward yet"
     return None

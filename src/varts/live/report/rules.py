@@ -173,7 +173,7 @@ def certainty(arms: ArmEstimates, stop: bool = False) -> str:
     hint = "; without a floor, that may never change" if arms.config.options.floor == 0 else ""
     left_over = f"can't rule out {', '.join(names)} or {last} yet"
     if stop:
-        once = "the stop rule counts on a single look; counting every look"
+        once = "the stop rule assumes a single look; if you look repeatedly"
         return f"{once}, you {left_over} ({100 * arms.error:g} % error)"
     return f"{left_over} {error}{hint}"
 
@@ -210,9 +210,9 @@ def assumption_notes(config: Config, counts: Any, effective: Effective) -> list[
     options, found = config.options, []
     if options.rules == 1:
         found.append(
-            "intervals assume independent decisions and a level that doesn't move: the experiment "
-            "has rules 1; configure it with rules 2 to correct for returning units, time and late "
-            "rewards"
+            "intervals assume independent decisions and mean rewards that don't change over time: "
+            "the experiment uses rules 1; configure it with rules 2 to correct for returning "
+            "units, changes over time and late rewards"
         )
     elif options.half_life is not None and options.sticky:
         found.append(
@@ -232,8 +232,8 @@ def assumption_notes(config: Config, counts: Any, effective: Effective) -> list[
     if time is not None and time.moves:
         floor = "" if options.floor else "; set a floor, so that all arms are played at all times"
         found.append(
-            "the level moves over time for all arms, so arms are compared within blocks of "
-            f"time{floor}"
+            "the mean rewards of all arms rise and fall together over time, so arms are compared "
+            f"within blocks of time{floor}"
         )
     return found
 
@@ -247,7 +247,7 @@ def aggregate_notes(
         names: The names of the arms.
         counts: How many rewards each arm has.
         aggregated: How many of them came as aggregates.
-        spanning: How many of those are of periods in several blocks of time.
+        spanning: How many of those are for periods that span several blocks of time.
 
     >>> aggregate_notes(["A", "B"], [3_200, 2_000], [3_000, 1_000])[0].partition(";")[0]
     '4,000 of 5,200 rewards came as aggregates, 3,000 of A and 1,000 of B'
@@ -258,7 +258,7 @@ def aggregate_notes(
     most = sorted(zip(aggregated, names, strict=True), key=lambda one: -one[0])
     some = [f"{count:,} of {printable(name)}" for count, name in most if count]
     if len(some) > ARMS_NAMED:
-        some[ARMS_NAMED:] = [f"the others of {len(some) - ARMS_NAMED:,} more arms"]
+        some[ARMS_NAMED:] = [f"the rest of {len(some) - ARMS_NAMED:,} other arms"]
     listed = " and ".join(", ".join(part) for part in (some[:-1], some[-1:]) if part)
     found = [
         f"{total:,} of {sum(counts):,} rewards came as aggregates, {listed}; they count as "
@@ -267,8 +267,8 @@ def aggregate_notes(
     ]
     if spanning:
         found.append(
-            f"{spanning:,} of the rewards that came as aggregates are of periods in several blocks "
-            "of time, and count in the first one: use the same periods for all arms, or set a "
+            f"{spanning:,} of the aggregated rewards are for periods that span several blocks of "
+            "time, and count in the first block: use the same periods for all arms, or set a "
             "longer block"
         )
     return found
@@ -294,7 +294,7 @@ def optimism_note(arms: ArmEstimates, seen: ArmStats) -> str | None:
     sceptical = EBVarTS().sceptical(seen.take(active)).p_best()[active == winner][0]
     return (
         "P(best) is optimistic when it first reaches its target, because it has had many chances "
-        f"to do so: if such arms hardly differ, it is {sceptical:.2f} and not "
+        f"to do so: if arms like these hardly differ, it is {sceptical:.2f} and not "
         f"{arms.p_best[winner]:.2f}. Check that it stays there for a few more looks, give a prior "
         "from past experiments, or use stop_error"
     )
@@ -339,8 +339,8 @@ def intervals_note(arms: ArmEstimates) -> str | None:
     if known < MANY_INTERVALS:
         return None
     return (
-        f"each of the {known:,} intervals holds at its own level, not all of them together: a few "
-        "of them are likely to miss"
+        f"each of the {known:,} intervals holds on its own, but not all of them at once: some of "
+        "them may miss"
     )
 
 

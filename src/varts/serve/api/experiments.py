@@ -165,7 +165,7 @@ async def _expected(request: Request) -> str | None:
     row = await service.read(_find, service.store, _name(request))
     tag: str = row.tag
     if tag not in (one.rpartition(".")[0] for one in read_tags(given)):
-        detail = f'the configuration has changed, and the ETag is now "{_tag(row)}"; look again'
+        detail = f'the configuration has changed, and the ETag is now "{_tag(row)}"; read it again'
         raise Problem("changed", detail)
     return tag
 

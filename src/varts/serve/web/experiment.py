@@ -387,7 +387,7 @@ def _outlook(found: Report, history: pl.DataFrame | None, now: datetime) -> str 
         return f"can't say yet when a stop rule will be met: {ahead}"
     most = f"more than {MOST_TIMES:g} times the rewards so far"
     if ahead.low is None:
-        return f"rough forecast: until a stop rule is met, it may take {most}"
+        return f"rough forecast: it may take {most} to meet a stop rule"
     pace = None if history is None else recent_pace(history, now.timestamp())
     lasts = "" if pace is None else f"at the pace of the last {duration(pace[1])}"
     least = f"{_rounded(ahead.low):,}"
@@ -399,8 +399,8 @@ def _outlook(found: Report, history: pl.DataFrame | None, now: datetime) -> str 
         takes = f" ({lasts}, {' to '.join(dict.fromkeys(times))})" if times else ""
         how = f"{least} to {_rounded(ahead.high):,} more rewards{takes}"
     return (
-        f"rough forecast: until a stop rule is met, {how}; that is an {100 * LEVEL:g} % range, and "
-        "assumes that arms keep their shares of the traffic"
+        f"rough forecast: a stop rule may be met after {how}; that is an {100 * LEVEL:g} % range, "
+        "and assumes that arms keep their shares of the traffic"
     )
 
 
@@ -496,7 +496,7 @@ def _by_context(found: Report) -> list[Table]:
         return []
     shown = found.context
     cells = {
-        "the best arm of every group, where enough is known to name one": text.segment_cells(shown),
+        "the best arm of each group that has enough data": text.segment_cells(shown),
         text.effects_title(shown): text.coefficient_cells(shown),
     }
     return [

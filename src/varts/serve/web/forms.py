@@ -58,14 +58,14 @@ class Group(NamedTuple):
 
 
 GROUPS = (
-    Group("What it is about", ("owner", "hypothesis")),
+    Group("About", ("owner", "hypothesis")),
     Group("Traffic", ("policy", "floor", "holdout", "sticky")),
-    Group("Rewards that come late or are huge", ("window", "missing", "skew", "clip")),
+    Group("Late and very large rewards", ("window", "missing", "skew", "clip")),
     Group("Drift", ("half_life", "block")),
     Group("Stop rule", ("stop_p_best", "stop_loss", "stop_error")),
     Group("Comparison", ("control",)),
     Group("Other metrics", ("metrics", "guards", "missing_metrics")),
-    Group("What is known of a unit", ("features", "adjust")),
+    Group("What you know about a unit", ("features", "adjust")),
     Group("Units and ids", ("hash_units", "client_ids")),
     Group("How rewards become numbers", ("rules",)),
 )
@@ -73,17 +73,17 @@ LABELS = {
     "owner": "Owner",
     "hypothesis": "Hypothesis",
     "policy": "Policy",
-    "floor": "Least share of each arm",
+    "floor": "Smallest share of each arm",
     "holdout": "Share of the holdout",
     "sticky": "Sticky units",
-    "window": "Window for a reward",
+    "window": "Reward window",
     "missing": "A missing reward counts as",
-    "skew": "Jumps of the clock",
+    "skew": "Clock jumps",
     "clip": "Lowest and highest reward",
     "half_life": "Half-life, in rewards",
     "stop_p_best": "Stop at P(best)",
     "stop_loss": "Stop at expected loss",
-    "stop_error": "Stop when certain, with error",
+    "stop_error": "Stop when all others are ruled out, with error",
     "hash_units": "Hashed units",
     "client_ids": "Ids from clients",
     "metrics": "Names of the metrics",
@@ -149,7 +149,7 @@ FORMS = {
         "admin",
         {
             "name": "Of the experiment: letters, digits, dots, dashes and underscores.",
-            "arms": "Their names, one a line.",
+            "arms": "Their names, one per line.",
             "goal": _descriptions["goal"],
             "knowledge": "Where the prior comes from: nothing, words or fitted.",
             **_words,
@@ -179,7 +179,7 @@ FORMS = {
         "read",
         {
             **_words,
-            "arms": "How many, or their names, one a line.",
+            "arms": "How many, or their names, one per line.",
             "horizon": "How many rounds.",
             "goal": _descriptions["goal"],
             **IN_DAYS,
@@ -353,7 +353,7 @@ def read_plan_in_days(sent: Sent) -> dict[str, Any]:
     """Read the arguments of `varts.plan_experiment`."""
     typed = {name: sent[name].strip() for name in IN_DAYS if sent.get(name, "").strip()}
     if "days" not in typed:
-        raise ValueError("days must be given with a traffic, got none")
+        raise ValueError("days must be given together with traffic, got none")
     read = {name: TYPED_OPTIONS[name][1] for name in typed if name in TYPED_OPTIONS}
     options = {name: reader(name, typed[name]) for name, reader in read.items()}
     arms = integer("arms", count_arms(sent), at_least=2)

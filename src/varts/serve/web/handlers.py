@@ -127,7 +127,7 @@ def refuse(problem: Problem, request: Request) -> Response:
     if problem.slug == "unauthorized":
         if reads:
             return see(f"{LOGIN}?next={quote(own_path(asked), safe='')}")
-        said = "the session is over and nothing was changed; log in again"
+        said = "your session has ended and nothing was changed; log in again"
         return show(login_page(HOME, said), problem.kind.status, problem.headers)
     if problem.kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         back = own_path(asked) if reads else HOME
@@ -318,7 +318,7 @@ async def download(request: Request) -> Response:
             drawn = experiment.charts(found, curves, gain, request.state.query.get("by", "rewards"))
         pictures = {f"{chart.key}.svg": chart.svg for chart in drawn if chart.svg}
         if file not in pictures:
-            raise Problem("not-found", "there is no such file")
+            raise Problem("not-found", "there is no file with this name")
         body, kind = standalone(pictures[file]), SVG
     saved = f"attachment; filename*=UTF-8''{quote(name, safe='')}-{file}"
     headers = {"content-disposition": saved, "cache-control": "no-store"}
@@ -349,14 +349,14 @@ def gain_of(history: History) -> Band | None:
 def describe_answer(found: Answer | None, moment: Moment) -> str | None:
     """As of when the curves are; None if they are those of the log as it is now."""
     if found is None:
-        return "the log is being read for the curves; they will appear here"
+        return "reading the log for the charts; they will appear here"
     if isinstance(found.error, Problem):
-        return f"there are no curves: {found.error.detail}"
+        return f"the charts can't be drawn: {found.error.detail}"
     if found.error is not None:
-        return "the log could not be read for the curves; varts experiment verify has the details"
+        return "the log can't be read for the charts; run varts experiment verify to find out why"
     if found.moment == moment:
         return None
-    return f"what comes from the log is as of {moment_text(found.time)} UTC and refreshed in turn"
+    return f"numbers from the log are as of {moment_text(found.time)} UTC; a refresh is on its way"
 
 
 # -------------------------------------------------------------------------------- a new experiment
@@ -393,7 +393,10 @@ async def draw_prior(request: Request) -> Response:
 
 # -------------------------------------------------------------------------------- changes by forms
 
-FIRST = "somebody was first: the experiment was changed after this page was made; look again"
+FIRST = (
+    "somebody changed the experiment after you opened this page, so your change wasn't made; check "
+    "the page as it is now and try again"
+)
 
 Command = Callable[[Service, Actor, str, Sent, commands.Note], Awaitable[None]]
 
@@ -465,7 +468,7 @@ def read_revision(sent: Sent) -> int | str:
     """
     typed = sent.get("revision", "")
     if not re.fullmatch(r"[0-9]{1,19}(-[0-9a-f]{1,16})?", typed):
-        raise ValueError(f"revision must be that of the experiment, got {abbreviate(typed)}")
+        raise ValueError(f"revision must be one of the experiment, got {abbreviate(typed)}")
     return typed if "-" in typed else integer("revision", int(typed), at_least=1)
 
 

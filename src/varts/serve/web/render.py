@@ -234,7 +234,7 @@ def refusal_page(viewer: Actor | None, title: str, sentence: str, back: str = "/
 
     Args:
         viewer: The person who is looking; None if unknown.
-        title: In a few words, such as "Somebody was first".
+        title: In a few words, such as "Changed by somebody else".
         sentence: An explanation, and advice.
         back: The path of the page to go on from.
     """

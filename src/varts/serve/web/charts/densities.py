@@ -121,7 +121,7 @@ def density_chart(
     """
     key, title = "means", "What each arm earns"
     if belief is None:
-        return Chart(key, title, "", "Nothing can be said of any arm's mean yet.")
+        return Chart(key, title, "", "There are too few rewards to estimate any arm's mean yet.")
     low, high = belief.interval(level)
     middle = belief.quantile(0.5)
     places = places_for(high - low)
@@ -130,7 +130,7 @@ def density_chart(
         for i, arm in enumerate(arms)
     ]
     percent = f"{100 * level:g} %"
-    table = Table(f"Where each arm's mean lies, {percent}", ["Arm", "From", "Middle", "To"], cells)
+    table = Table(f"Mean of each arm, {percent} interval", ["Arm", "From", "Median", "To"], cells)
     drawn = [i for i, arm in enumerate(arms) if arm in colours]
     hills = [
         Hill(
@@ -143,11 +143,11 @@ def density_chart(
         )
         for i in drawn
     ]
-    said = [f"An arm's mean lies in its bar with a chance of {percent}; the dot is the middle."]
+    said = [f"Each bar is the {percent} interval of an arm's mean; the dot is the median."]
     if len(drawn) < len(arms):
-        said.append(f"Drawn: {len(drawn)} of {len(arms)} arms, those with the most traffic.")
+        said.append(f"Shown: the {len(drawn)} of {len(arms)} arms with the most traffic.")
     if unknown:
-        said.append(f"Too few rewards to say anything of {_listed(unknown)}.")
+        said.append(f"Too few rewards to estimate {_listed(unknown)}.")
     axis = "mean reward"
     return Chart(key, title, draw_hills(key, title, axis, hills), " ".join(said), table)
 

@@ -134,7 +134,7 @@ def p_best_chart(
     key, title = "p-best", "Chance of being best"
     known = [arm for arm in p_best if np.isfinite(p_best[arm]).any()]
     if not course.drawable or not known:
-        return Chart(key, title, "", "Drawn once there are two moments to compare.")
+        return Chart(key, title, "", "This chart appears once there are two checkpoints.")
     (x, parts), y = course.axis(), upward(0.0, 1.0)
     parts += left_axis(y, SHARES, x)
     drawn = [arm for arm in known if arm in colours]
@@ -158,7 +158,7 @@ def p_best_chart(
         title,
         drawing(key, title, [*parts, *course.strips(x, columns)]),
         " ".join(said),
-        course.table("P(best) at some moments", columns),
+        course.table("P(best) at some checkpoints", columns),
         [(colours[arm], arm) for arm in drawn],
     )
 
@@ -173,7 +173,7 @@ def traffic_chart(course: Course, share: Mapping[str, Floats], colours: Mapping[
     """
     key, title = "traffic", "Who gets the traffic"
     if not course.drawable:
-        return Chart(key, title, "", "Drawn once there are two moments to compare.")
+        return Chart(key, title, "", "This chart appears once there are two checkpoints.")
     (x, parts), y = course.axis(), upward(0.0, 1.0)
     share = _carried(share)
     layers = {arm: (colours[arm], part) for arm, part in share.items() if arm in colours}
@@ -227,7 +227,7 @@ def gain_chart(
         return Chart(key, title, "", sentence or "There is no holdout to compare with.")
     known = np.isfinite(gain.value) & np.isfinite(gain.low) & np.isfinite(gain.high)
     if not course.drawable or not known.any():
-        later = "Drawn once the holdout has rewards at two moments."
+        later = "This chart appears once the holdout has rewards at two checkpoints."
         return Chart(key, title, "", sentence or later)
     low, high = span([0.0, *gain.low[known], *gain.high[known]], pad=0.05)
     (x, parts), y = course.axis(), upward(low, high)
@@ -246,7 +246,7 @@ def gain_chart(
     percent = f"{100 * level:g} %"
     said = f"So far {now[0]} {word}; {percent} interval {now[1]} to {now[2]}."
     if gain.low[known][-1] <= 0 <= gain.high[known][-1]:
-        said += " That may be nothing."
+        said += " The interval includes 0."
     return Chart(
         key,
         title,
@@ -300,10 +300,11 @@ def regret_chart(rounds: Floats, regret: Mapping[str, Band]) -> Chart:
     ]
     above = [name for name, band in shown.items() if np.any(band.value > high)]
     first = next(iter(regret))
-    said = f"After {rounds[-1]:,.0f} rounds {first} has lost {ends[0]:,.4g} against the best arm."
+    said = f"After {rounds[-1]:,.0f} rounds, {first} has lost {ends[0]:,.4g} compared with always "
+    said += "playing the best arm."
     said += f" The band is the 95 % interval of {first}."
     if above:
-        said += f" {', '.join(above)} leave the picture at the top."
+        said += f" Off the chart at the top: {', '.join(above)}."
     return Chart(
         key,
         title,

@@ -33,7 +33,7 @@ async function refresh() {
     say("");
     plan(changed ? SOON : 2 * wait);
   } catch {
-    say("The service doesn't answer; these numbers are older.");
+    say("The service doesn't respond; these numbers may be out of date.");
     plan(2 * wait);
   }
 }
@@ -121,7 +121,7 @@ async function draw(words, mine, latest) {
   if (!answer || mine !== latest()) return; // you have typed something else since
   const said = words.querySelector("[data-said]");
   if (!answer.ok) {
-    said.textContent = "These numbers make no prior: all but the mean must be above 0.";
+    said.textContent = "These numbers don't make a prior: all but the mean must be above 0.";
     return;
   }
   const svg = new DOMParser().parseFromString(await answer.text(), "image/svg+xml").documentElement;
