@@ -58,7 +58,7 @@ def test_a_flag_that_is_not_there_is_noticed(settings_of):
 def test_the_page_knows_how_many_connections_there_can_be():
     """The store has a pool, and every process that reads a long log has a connection of its own."""
     most = MOST_CONNECTIONS + background.WORKERS
-    assert f"5 when idle, {most} at most" in (ROOT / "docs" / "deploying.md").read_text()
+    assert f"when it is idle and {most} at most" in (ROOT / "docs" / "deploying.md").read_text()
 
 
 def test_the_page_has_every_limit_with_its_default():

@@ -78,6 +78,7 @@ def test_every_error_of_live_experiments_has_a_kind():
         "RewardConflict": "conflict",
         "InvalidReward": "usage",
         "Changed": "conflict",
+        "NotLocal": "refused",
         "Refused": "refused",
         "Differs": "conflict",
         "ExperimentStopped": "refused",

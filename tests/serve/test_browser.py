@@ -119,7 +119,7 @@ def test_what_one_reads_is_left_alone_and_changed_later(site, exp):
     site.show(page_of(exp))
     site.page.click("#chart-means summary")
     opened = site.page.inner_text("#chart-means .said")
-    site.html, site.tag = page_of(exp, "401").replace("the dot is the middle", "it moved"), '"2"'
+    site.html, site.tag = page_of(exp, "401").replace("the dot is the median", "it moved"), '"2"'
     site.wait(5.5)
     assert "401 rewards" in site.page.inner_text("#meta")  # the rest goes on
     assert site.page.inner_text("#chart-means .said") == opened
@@ -142,7 +142,7 @@ def test_a_service_that_is_gone_is_said(site, exp):
     site.page.unroute("**/*")
     site.page.route("**/*", lambda route: route.abort())
     site.wait(5.5)
-    assert "doesn't answer" in site.page.inner_text(".live-state")
+    assert "doesn't respond" in site.page.inner_text(".live-state")
     site.said.clear()  # the browser notes the failed request
 
 

@@ -50,6 +50,7 @@ CODES = {one.kind: one.code for one in EXITS}
 KINDS = {
     "ExperimentStopped": "refused",
     "ExpiredDecision": "refused",
+    "NotLocal": "refused",
     "Refused": "refused",
     "UnknownExperiment": "not-found",
     "UnknownArm": "not-found",

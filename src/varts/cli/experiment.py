@@ -21,7 +21,7 @@ import varts
 from varts._intervals import CONFIDENCE
 from varts._text import percentages, quote_formulas
 from varts._validation import check_file, integer
-from varts.checks.finding import duration
+from varts.checks.finding import duration, plural
 from varts.cli.app import (
     EXPERIMENT_HELP,
     FLAGS,
@@ -179,7 +179,7 @@ def create(
             print_json({"created": not before, **summarize(name, state_of(made))})
             return
         what = "already exists, unchanged" if before else "created"
-        say(f"{name}: {what}; {len(made.arms)} arms in {where}")
+        say(f"{name}: {what}; {plural(len(made.arms), 'arm')} in {where}")
 
 
 def is_there(name: str, service: str) -> bool:
@@ -457,7 +457,7 @@ def export(name: Name, file: Path, /, *, as_json: Json = False, store: Url = STO
         more = {"aggregated": left_out} if left_out else {}
         print_json({"name": name, "decisions": count, "file": str(file), **more})
     else:
-        say(f"{count:,} decisions written to {file}{without_aggregates(left_out)}")
+        say(f"{plural(count, 'decision')} written to {file}{without_aggregates(left_out)}")
 
 
 def count_aggregated(exp: Experiment) -> int:
@@ -751,7 +751,7 @@ def add_arm(
     with open_experiment(name, store) as exp:
         made = None if prior is None else parse_prior(prior)
         exp.add_arm(arm, made, read_arm_groups(arm_groups), by=by, why=why)
-        show_change(exp, lambda now: f"{arm} added; {len(now.config.arms)} arms", as_json)
+        show_change(exp, lambda now: f"{arm} added; {plural(len(now.config.arms), 'arm')}", as_json)
 
 
 def pause_arm(
@@ -803,7 +803,7 @@ def resume_arm(
 
 
 def in_play(state: State) -> str:
-    return f"{len(state.config.active)} arms in play"
+    return f"{plural(len(state.config.active), 'arm')} in play"
 
 
 def configure(
@@ -1038,8 +1038,7 @@ def delete(
             )
             return
         where = "" if file is None else f"; its log is in {file}{without_aggregates(left_out)}"
-        what = "decision" if count == 1 else "decisions"
-        say(f"{name}: deleted, with {count:,} {what}{where}")
+        say(f"{name}: deleted, with {plural(count, 'decision')}{where}")
 
 
 def read_pairs(words: Sequence[str]) -> list[tuple[str, Any]]:
