@@ -1006,7 +1006,7 @@ class Service {
     }
   }
 
-  /** One try: a response, or status 0 and the reason why there is none. */
+  /** One try: a response, or status 0 and the reason why it failed. */
   async _try(url, options, clock) {
     const controller = new AbortController();
     try {

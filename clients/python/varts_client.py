@@ -83,10 +83,10 @@ logger = logging.getLogger("varts.client")
 
 
 class VartsError(Exception):
-    """What went wrong.
+    """The service refused a call, or didn't answer it.
 
     Args:
-        message: What happened.
+        message: A description of the problem.
         kind: The last part of the problem's type, such as "reward-conflict"; "lost" without a
             response, "malformed" if the response isn't one of a varts service.
         status: The HTTP status; 0 without a response.
@@ -124,7 +124,7 @@ class Decision(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """What became of the decisions and rewards of a `LocalExperiment` in this process.
+    """Counts of the decisions and rewards of a `LocalExperiment` in this process, by outcome.
 
     Args:
         waiting: How many decisions and rewards the service doesn't have yet.
@@ -267,7 +267,7 @@ class _Clock:
         return max(self._end - monotonic(), 0.0)
 
     def check(self) -> float:
-        """Return the seconds that are left; raises an error when there are none."""
+        """Return the seconds that are left; raises TimeoutError when time is up."""
         left = self.left
         if not left:
             raise TimeoutError(f"the deadline of {self.allowed:g} s passed")
@@ -275,9 +275,9 @@ class _Clock:
 
 
 class _Socket:
-    """What http.client needs of a socket.
+    """A socket for http.client, with the methods that it calls.
 
-    A timeout of a socket is one for every read, so a server that sends a byte a second would keep a
+    A socket's own timeout applies to each read, so a server that sends a byte a second could keep a
     caller waiting for as long as it likes. Here all waits end at one deadline, and a response has a
     largest size.
     """
@@ -308,7 +308,7 @@ class _Socket:
         return io.BufferedReader(_Incoming(self), PIECE)
 
     def abandon(self) -> None:
-        """Close it, whoever uses it: in the child of a fork, or at the end of a thread."""
+        """Close it even while it's in use: in the child of a fork, or at the end of a thread."""
         self._raw.close()
 
     __del__ = abandon
@@ -458,7 +458,7 @@ class _Service:
             except ConnectionError:
                 if not is_old:
                     raise
-            # The service closes connections that nobody has used for a while.
+            # The service closes connections that have been idle for a while.
             connection = self._connect(clock)
             return self._exchange(connection, method, path, clock, content, named)
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -627,7 +627,7 @@ def _check_object(name: str, value: Any) -> dict:
 
 
 def _check_type(name: str, value: Any, *kinds: type) -> Any:
-    """Check the type of a field; a boolean is no number."""
+    """Check the type of a field; a boolean doesn't count as a number."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise TypeError(f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}")
     return value
@@ -936,7 +936,7 @@ class _Recent:
         return found
 
     def setdefault(self, key: str, value: Any) -> Any:
-        """Return the entry of a key; if there is none, add this one."""
+        """Return the entry of a key; if the key is new, add this one."""
         if len(self._young) >= self._half:
             with self._lock:
                 if len(self._young) >= self._half:
@@ -1123,7 +1123,7 @@ _new = tuple.__new__
 
 
 class _Local:
-    """What the blocking and the asynchronous local experiment have in common."""
+    """The common part of the blocking and the asynchronous local experiment."""
 
     def __init__(
         self,
@@ -1191,7 +1191,7 @@ class _Local:
         one that is too old, it returns the arm `fallback`.
 
         Args:
-            unit: Who the decision is for (a user, a session); sticky experiments need it.
+            unit: The unit to decide for, such as a user or a session; sticky experiments need it.
             context: What you know about the unit, where the experiment has features. Only the
                 features are sent.
             id: An id of your own, different for every decision. The same id gets the same decision
@@ -1317,7 +1317,7 @@ class _Local:
             id: The decision's id; it may have been made by another process or the service, if the
                 service has it already.
             value: Any finite number.
-            metrics: What else was measured, by the names of the option `metrics`.
+            metrics: Other measurements, by the names of the option `metrics`.
             key: A key of your own for a part of the reward, such as the order's number. Every part
                 counts once.
         """
@@ -1734,7 +1734,7 @@ class Experiment:
         """Choose the arm for one unit.
 
         Args:
-            unit: Who the decision is for (a user, a session); sticky experiments need it.
+            unit: The unit to decide for, such as a user or a session; sticky experiments need it.
             id: An id of your own. The same id gets the same decision again. By default a new one.
             context: What you know about the unit, where the experiment has features.
             default: The arm to return if the service doesn't answer in time.
@@ -1757,8 +1757,8 @@ class Experiment:
         """Make several decisions, up to 1,000 of them in one request.
 
         Args:
-            units: Who the decisions are for, or how many without a unit; by default as many as
-                there are ids or contexts.
+            units: The units to decide for, or how many decisions to make without units; by default
+                as many as there are ids or contexts.
             ids: One per unit; by default new ones.
             contexts: What you know about each unit.
             default: The arm of decisions that the service doesn't make in time.
@@ -1834,7 +1834,7 @@ class Experiment:
         Args:
             id: The decision's id.
             value: Any finite number.
-            metrics: What else was measured, by the names of the option `metrics`.
+            metrics: Other measurements, by the names of the option `metrics`.
             key: A key of your own for a part of the reward. Every part counts once.
             deadline: Seconds that the call may take in all; by default 10.
 

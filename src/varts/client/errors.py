@@ -1,4 +1,4 @@
-"""What goes wrong between a client and a service, as the errors of live experiments."""
+"""Errors of clients: refusals and failures of a service, as errors of live experiments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NotAllowed(LiveError, PermissionError):  # noqa: N818  the name says what 
 
 
 class UnknownToken(NotAllowed):
-    """The service doesn't know the token, the token has expired, or there was none."""
+    """The service doesn't know the token, the token has expired, or the request had no token."""
 
 
 class MalformedResponse(StoreError):  # noqa: N818

@@ -136,7 +136,7 @@ class RemoteExperiment:
 
     @property
     def features(self) -> Features | None:
-        """What a context must have; None if the experiment has no features."""
+        """The features that a context must have; None if the experiment has no features."""
         return self._seen().config.features
 
     decide = _blocking(Verbs.decide)
@@ -248,7 +248,7 @@ class AsyncExperiment:
 
     @property
     def features(self) -> Features | None:
-        """What a context must have; None if the experiment has no features."""
+        """The features that a context must have; None if the experiment has no features."""
         return self._seen().config.features
 
     decide = _awaited(Verbs.decide)

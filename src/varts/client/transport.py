@@ -64,7 +64,7 @@ class Request:
         method: GET, PUT, POST, PATCH or DELETE.
         path: The path after the service's address, percent-encoded.
         body: Becomes JSON; None sends no body.
-        query: What follows the path.
+        query: The parameters that follow the path.
         headers: Headers beside those that every request has.
         repeatable: Whether sending it twice has the same effect as sending it once.
         into: The file that a long response is written to.
@@ -140,7 +140,7 @@ def advance(
 
     Args:
         conversation: A verb.
-        outcome: The response to its last request, or why there is none; None at the start.
+        outcome: The response to its last request, or the error if it got none; None at the start.
     """
     try:
         if isinstance(outcome, StoreError):
@@ -200,7 +200,7 @@ class Unanswered:
     """A try without a response.
 
     Args:
-        reason: What happened.
+        reason: The reason why there was no response.
         sent: Whether the request may have arrived.
     """
 

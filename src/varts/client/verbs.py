@@ -134,7 +134,7 @@ class Verbs:
         """Choose the arm for one unit.
 
         Args:
-            unit: Who the decision is for (a user, a session); sticky experiments need it.
+            unit: The unit to decide for, such as a user or a session; sticky experiments need it.
             id: An id of your own. The same id gets the same decision again. By default a new one.
             context: What you know about the unit, by the names of the option `features`. Required
                 with features, refused without.
@@ -160,8 +160,8 @@ class Verbs:
         If one is refused and this raises an error, others may have been made.
 
         Args:
-            units: Who the decisions are for, or how many without a unit; by default as many as
-                there are ids or contexts.
+            units: The units to decide for, or how many decisions to make without units; by default
+                as many as there are ids or contexts.
             ids: One per unit; by default new ones.
             contexts: What you know about each unit, as for `decide`.
             default: The arm of the decisions that the service doesn't make in time, as for
@@ -347,7 +347,7 @@ class Verbs:
             id: The decision's id.
             value: Any finite number.
             deadline: How long the whole call may take; by default 10 seconds.
-            metrics: What else was measured, by the names of the option `metrics`.
+            metrics: Other measurements, by the names of the option `metrics`.
 
         Raises:
             UnknownDecision: It was never made, or its window has passed (ExpiredDecision).
@@ -423,10 +423,10 @@ class Verbs:
 
         Args:
             id: The decision's id.
-            value: What is added to its reward.
+            value: The amount to add to its reward.
             key: A key of your own for this part, such as the order's number.
             deadline: How long the whole call may take; by default 10 seconds.
-            metrics: What is added to its metrics.
+            metrics: The amounts to add to its metrics.
 
         Raises:
             RewardConflict: This key has another part already, or the reward was voided.
@@ -451,7 +451,7 @@ class Verbs:
 
         Args:
             id: The decision's id.
-            value: What it earned in all.
+            value: The correct total reward.
             by: Leave it out: the log has the token's name.
             why: The reason.
             deadline: How long the whole call may take; by default 10 seconds.

@@ -192,8 +192,8 @@ def _sort_out(
 def differs(known: str | None, unit: str | None) -> bool:
     """Whether a request is about another unit than the decision of that id.
 
-    Without a unit it asks for the decision as it is. If the unit of the decision was forgotten,
-    nobody can tell.
+    A request without a unit asks for the decision as it is. If the unit of the decision was
+    forgotten, it can't be compared, and counts as the same.
 
     Args:
         known: The unit of the decision in the log.

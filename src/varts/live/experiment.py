@@ -176,7 +176,7 @@ class Experiment:
 
     @property
     def features(self) -> Features | None:
-        """What a context must have; None if the experiment has no features."""
+        """The features that a context must have; None if the experiment has no features."""
         return self.state.config.features
 
     # ------------------------------------------------------------------ decisions
@@ -190,7 +190,7 @@ class Experiment:
         """Choose the arm for one unit.
 
         Args:
-            unit: Who the decision is for (a user, a session); sticky experiments need it.
+            unit: The unit to decide for, such as a user or a session; sticky experiments need it.
             id: An id of your own. The same id gets the same decision again. By default a new one.
             context: What you know about the unit, by the names of the option `features`. Required
                 with features, refused without.
@@ -221,8 +221,8 @@ class Experiment:
         """Make several decisions, which are written together or not at all.
 
         Args:
-            units: Who the decisions are for, or how many without a unit; by default as many as
-                there are ids or contexts.
+            units: The units to decide for, or how many decisions to make without units; by default
+                as many as there are ids or contexts.
             ids: One per unit; by default new ones.
             contexts: What you know about each unit, as for `decide`.
         """
@@ -487,9 +487,9 @@ class Experiment:
 
         Args:
             id: The decision's id.
-            value: What to add to its reward.
+            value: The amount to add to its reward.
             key: A key of your own for this part, such as the order number.
-            metrics: What to add to its metrics.
+            metrics: The amounts to add to its metrics.
 
         Returns:
             True if the part is new, False if it was recorded before.
@@ -524,8 +524,8 @@ class Experiment:
 
         Args:
             id: The decision's id.
-            value: The right reward, in all.
-            by: Who corrects it.
+            value: The correct total reward.
+            by: The name of the person who corrects it.
             why: The reason.
             metrics: Metrics to change; the others stay as they are.
 
@@ -544,7 +544,7 @@ class Experiment:
 
         Args:
             rewards: As for `reward_many`.
-            by: Who corrects them.
+            by: The name of the person who corrects them.
             why: The reason.
         """
         checked = [Correction(*check_pair(pair)) for pair in list_rewards(rewards)]
@@ -557,7 +557,7 @@ class Experiment:
 
         Args:
             id: The decision's id.
-            by: Who removes it.
+            by: The name of the person who removes it.
             why: The reason.
 
         Returns:
@@ -575,7 +575,7 @@ class Experiment:
 
         Args:
             ids: The decisions' ids.
-            by: Who removes them.
+            by: The name of the person who removes them.
             why: The reason.
         """
         checked = [Correction(check_text("id", id), None) for id in check_list("ids", ids)]
@@ -611,7 +611,7 @@ class Experiment:
             sd: Their standard deviation, with the divisor n - 1.
             correct: Whether to replace other numbers of the same arm and period. The statistics
                 come out exactly as if these had been the first.
-            by: Who records it.
+            by: The name of the person who records it.
             why: The reason.
 
         Returns:
@@ -653,7 +653,7 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
         Args:
             rows: Tuples (arm, period, n, mean, sd), as for `reward_aggregate`.
             correct: Whether to replace other numbers of the same arms and periods.
-            by: Who records them.
+            by: The name of the person who records them.
             why: The reason.
         """
         items = [Given(*check_aggregate(row)) for row in check_list("aggregates", rows)]
@@ -676,7 +676,7 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
         Args:
             rows: Tuples (arm, period, n, mean, sd), as for `reward_aggregate`.
             correct: Whether to replace other numbers of the same arms and periods.
-            by: Who records them.
+            by: The name of the person who records them.
             why: The reason.
 
         Returns:
@@ -702,7 +702,7 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
         Args:
             arm: The arm.
             period: The period as you gave it to `reward_aggregate`.
-            by: Who removes it.
+            by: The name of the person who removes it.
             why: The reason.
 
         Returns:
@@ -1104,7 +1104,7 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
             groups: The group of each arm, for a prior that was fitted by group.
             recount: Also count all earlier rewards by the new `clip`; the log gets an amendment for
                 each one that changes.
-            by: Who does it.
+            by: The name of the person who makes the change.
             why: The reason.
             expected: As for `stop`.
             options: Options of `varts.live.Options`; those that you leave out stay as they are.
@@ -1160,9 +1160,9 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
     ) -> int:
         """Remove the name of a unit and its contexts from the log; its rewards are kept.
 
-        A random name takes its place in every decision, and nobody can tell whose they were. (Ids
-        of your own stay as they are: don't put anything personal into them.) A sticky experiment
-        treats the unit as a new one from now on.
+        A random name takes its place in every decision, so the decisions can't be traced to the
+        unit any more. (Ids of your own stay as they are: don't put anything personal into them.) A
+        sticky experiment treats the unit as a new one from now on.
 
         In an experiment with features, its rewards no longer count for the effects of features. The
         statistics are computed again without them, and `verify` doesn't make earlier decisions
@@ -1172,7 +1172,7 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
             unit: The unit as you gave it to `decide`.
             keep_numbers: Whether to keep the numbers that its contexts were encoded as, with its
                 rewards. Then nothing is unlearned, and only its own decisions are not made again.
-            by: Who asks for it.
+            by: The name of the person who asks for it.
             why: The reason.
 
         Returns:
@@ -1249,7 +1249,7 @@ def open_experiment(
             owner, hypothesis.
 
     Raises:
-        UnknownExperiment: There is no experiment of that name, and no arms to create it with.
+        UnknownExperiment: No experiment has that name, and there are no arms to create it with.
         StoreError: The database can't be used.
         Differs: The experiment exists with other arms, options or another seed.
         ImportError: The store is on PostgreSQL, and psycopg is not installed.

@@ -47,7 +47,7 @@ UNLIKELY, INVALID = "unlikely", "invalid"
 
 
 def local_allocation(session: Session) -> LocalAllocation:
-    """What a client needs to draw arms by itself, as of now.
+    """The data from which a client can draw arms by itself, as of now.
 
     Raises:
         NotLocal: Clients can't draw the arms of this experiment.
@@ -134,8 +134,8 @@ class Exposure(NamedTuple):
         arm: The arm's name.
         version: The version of the allocation that it was drawn from.
         age: How long ago it was drawn, in seconds.
-        unit: Who it was drawn for.
-        context: What the client knew about the unit.
+        unit: The unit that it was drawn for.
+        context: The unit's context, as the client knew it.
     """
 
     id: str
@@ -218,8 +218,8 @@ def record_exposures(session: Session, sent: Sequence[Sent]) -> list[ExposureRes
 def _read_tickets(session: Session, texts: Sequence[str]) -> dict[int, Ticket]:
     """The valid tickets, by version.
 
-    After a restore there may be two of one version, and nobody knows which of them an exposure is
-    from. Then neither is used.
+    After a restore there may be two of one version, and the exposures don't show which of them they
+    are from. Then neither is used.
     """
     found: dict[int, list[Ticket]] = {}
     for text in dict.fromkeys(texts):

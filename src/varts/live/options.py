@@ -670,7 +670,7 @@ def check_features(policy: Policy, prior: Prior | None, stored: Mapping[str, Any
 
 
 def typed_none(name: str) -> Any:
-    """What the word `none` stands for: the default, or no blocks of time.
+    """The value that the word `none` stands for: the default, or no blocks of time.
 
     >>> typed_none("floor"), typed_none("block")
     (0.0, None)

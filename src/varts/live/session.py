@@ -158,7 +158,7 @@ class Session:
             drawn from; see `seed_aside`.
 
     Raises:
-        UnknownExperiment: There is no experiment of this name.
+        UnknownExperiment: No experiment has this name.
     """
 
     def __init__(self, name: str, store: Store, aside: bool = False) -> None:
@@ -186,7 +186,7 @@ class Session:
 
     @contextmanager
     def changing(self) -> Iterator[Write]:
-        """Change the experiment while nobody else does, completely or not at all.
+        """Change the experiment exclusively, and completely or not at all.
 
         The events that the body applies are written when it ends. Later calls know them after the
         commit. An error in the body leaves everything as it was.

@@ -62,7 +62,7 @@ def _settle(session: Session, write: Write, since: int, limit: int) -> bool:
     rows = transaction.overdue(since, until, limit)
     _close(session, write, rows)
     more = len(rows) == limit
-    # If the limit cut the list, others with the time of the last one may be left.
+    # If the limit cut the list, there may be more decisions with the time of the last row.
     write.swept = rows[-1].time - 1 if more else transaction.last_decided(until)
     return more
 
@@ -155,7 +155,7 @@ def forget(session: Session, unit: str, note: Mapping[str, str], keep_numbers: b
     Args:
         session: The experiment.
         unit: The unit as it was given to `decide`.
-        note: Who asked for it, and why.
+        note: The name of the person who asked for it, and the reason.
         keep_numbers: Whether its rewards keep their features.
     """
     stored = stored_unit(session, unit)

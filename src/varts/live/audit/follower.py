@@ -44,7 +44,7 @@ from varts.live.options import Options
 from varts.live.store.log import Log
 from varts.live.store.transaction import read_event
 
-# What reading a damaged log may raise.
+# Reading a damaged log may raise any of these.
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 TIME = attrgetter("time")
 # Events that exist at the same time. With more of them, collecting garbage takes longer than
@@ -67,7 +67,7 @@ class Follower:
 
     Args:
         log: The log.
-        seed: What the experiment's decisions are drawn from.
+        seed: The seed that the experiment's decisions are drawn from.
         found: Collects problems, and makes every bit count. By default nothing is checked, and many
             rewards are added up first and then merged, which is faster.
     """
@@ -98,7 +98,7 @@ class Follower:
         if self._more():
             self._apply_first()
         elif not self.broken:
-            self._break(1, ValueError("there is none"))
+            self._break(1, ValueError("the log is empty"))
 
     @property
     def state(self) -> State:

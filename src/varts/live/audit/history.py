@@ -103,7 +103,7 @@ QUANTILES = 241  # points of a density
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What an experiment knew and did at its checkpoints. `Experiment.history` returns one.
+    """The estimates and decisions of an experiment at its checkpoints, from `Experiment.history`.
 
     Args:
         name: The experiment's name.
@@ -300,7 +300,7 @@ def history(
         name: The experiment's name.
         log: Its log.
         cached: Its state at the end of the log.
-        seed: What its decisions are drawn from.
+        seed: The seed that its decisions are drawn from.
         spacing: How far apart the checkpoints are.
         level: The probability of the credible intervals.
         contexts: If features choose the arm, P(best) is averaged over these contexts.

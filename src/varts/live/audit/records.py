@@ -42,7 +42,7 @@ class DecisionRecord(NamedTuple):
         value: The reward as the statistics count it, for example clipped.
         metrics: Other measurements.
         corrections: How often the reward was corrected.
-        context: What was known about the unit; None without features, or if it was forgotten.
+        context: The context of the unit; None without features, or if it was forgotten.
     """
 
     id: str
@@ -68,7 +68,7 @@ class ChangeRecord(NamedTuple):
         time: When it was made.
         kind: One of create, configure, add-arm, pause-arm, resume-arm, stop, restart,
             amend, void, aggregate, forget, erase or repair.
-        by: Who did it, if given.
+        by: The name of the person who did it, if given.
         why: The reason, if given.
         change: The details, by name.
     """

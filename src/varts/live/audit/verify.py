@@ -105,7 +105,7 @@ class Replay:
         self.version, self.early = 0, list[Made]()  # of the present state: see `end_version`
 
     def make(self, decisions: Sequence[Made]) -> bool:
-        """Make decisions again that saw the present state; False if one can't be made."""
+        """Repeat the decisions that saw the present state; False if any of them can't be made."""
         self.allocation = None
         self._rows.clear()
         if decisions[0].version != self.version:
@@ -292,7 +292,7 @@ def verify_experiment(session: Session, seed: int, replay: bool, shown: Progress
 
     Args:
         session: The experiment.
-        seed: What its decisions are drawn from.
+        seed: The seed that its decisions are drawn from.
         replay: Whether to make every decision again.
         shown: Shows the progress.
     """
@@ -313,7 +313,7 @@ def verify(
     Args:
         log: The log.
         cached: The state as the database caches it.
-        seed: What the experiment's decisions are drawn from.
+        seed: The seed that the experiment's decisions are drawn from.
         replay: Whether to make every decision again.
         shown: Shows the progress.
         decided: How many decisions there are, for the progress.
@@ -492,7 +492,7 @@ def repair_caches(name: str, store: Store) -> list[str]:
         store: Its store.
 
     Raises:
-        UnknownExperiment: There is no experiment of this name.
+        UnknownExperiment: No experiment has this name.
         StoreError: The log itself is damaged.
     """
     row = store.find(name)

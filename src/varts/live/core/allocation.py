@@ -141,7 +141,7 @@ def holdout_mark(seed: int, config: Config, decision: Any) -> dict[str, bool]:
 def drawn_in_holdout(seed: int, config: Config, decision: Any) -> bool:
     """Whether a client drew an arm in the holdout, given the configuration at that version.
 
-    If the unit was forgotten, only the probability says so.
+    If the unit was forgotten, only the probability shows it.
     """
     if not config.options.holdout:
         return False
@@ -195,7 +195,7 @@ class Allocation:
         """Choose an arm for each key.
 
         Args:
-            keys: What each choice is drawn from.
+            keys: One key per choice; the arm is drawn from it.
             units: The unit of each key. Its name decides whether it is in the holdout; without a
                 unit the key does.
             exact: Whether to compute probabilities; otherwise they are NaN.
@@ -241,7 +241,7 @@ class Allocation:
         return members(self.seed, self.state.config, who)
 
     def _known(self, contexts: Sequence[Any]) -> Any:
-        """What the policy knows about the units: nothing, unless it uses features."""
+        """The policy's beliefs or indices for the units; None unless it uses features."""
         return None
 
     def _policy_choices(
@@ -382,7 +382,7 @@ class Allocation:
 
     @computed_once
     def _unlimited(self) -> Floats:
-        """What the policy itself gives to the ready arms."""
+        """The probabilities that the policy itself gives to the ready arms."""
         if self.belief is not None:
             return self.belief.p_best()
         if self._exact_probabilities is not None:
@@ -593,7 +593,7 @@ class ContextualAllocation(Allocation):
         return posterior
 
     def _known(self, contexts: Sequence[Context | None]) -> Known:
-        """What the policy knows about units with these contexts."""
+        """The policy's beliefs or indices for units with these contexts."""
         return Known(self, encode(features_of(self.state.config), contexts))
 
     def _policy_choices(
@@ -652,7 +652,7 @@ class ContextualAllocation(Allocation):
 
 
 class Known:
-    """What a policy knows about units with features x, one row each; computed when needed."""
+    """A policy's beliefs or indices for units, one row of features x each; computed when needed."""
 
     def __init__(self, allocation: ContextualAllocation, x: Floats) -> None:
         self.allocation, self.x = allocation, x

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_CLIENTS = 10_000  # remembered
 MOST_ARMS = 500_000  # of all of them together: about 100 MB
-ALARM = 10_000.0  # at most one honest client in so many ever gets there
+ALARM = 10_000.0  # the chance that an honest client ever gets there is at most 1 / ALARM
 
 
 class Draws(NamedTuple):
@@ -57,7 +57,7 @@ class Clients:
 
         Args:
             client: Names the client and the experiment.
-            draws: What it drew.
+            draws: The arms that it drew.
         """
         from varts.checks.ratio import Bets  # imports polars
 
@@ -99,7 +99,7 @@ class Tested(NamedTuple):
 
     Args:
         client: The client.
-        draws: What it drew.
+        draws: The arms that it drew.
         before: The evidence before that.
         after: The evidence after that.
     """

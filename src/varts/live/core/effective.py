@@ -111,8 +111,8 @@ def thin_arms(config: Any, counts: Any, sd: Any) -> list[int]:
     """Arms in play with too little data for a conclusion about any arm.
 
     They have a handful of rewards, or only equal ones, and so borrow their variance from the other
-    arms. An expensive offer that nobody has bought yet would seem as certain as a cheap one that
-    many have bought. Arms with a prior, and policies that know the spread, don't have to borrow.
+    arms. An expensive offer without a sale would seem as certain as a cheap one with many sales.
+    Arms with a prior, and policies that know the spread, don't have to borrow.
 
     Args:
         config: The configuration of the experiment.
@@ -240,9 +240,9 @@ def shrunk(stats: ArmStats, effects: Floats) -> ArmStats:
 def adjusted(cells: Cells) -> Cells:
     """The rewards as they would be if all units had the average covariates.
 
-    Slopes are those of each arm, within blocks, shrunk toward those of all arms while the arm has
-    few rewards. Rewards keep their skewness and kurtosis. Rewards without covariates, such as those
-    of a unit that was forgotten, are left out.
+    Each arm has its own slopes, estimated within blocks. While it has few rewards, they are shrunk
+    toward the slopes of all arms. Rewards keep their skewness and kurtosis. Rewards without
+    covariates, such as those of a unit that was forgotten, are left out.
     """
     lines = {place: sums.line.whole for place, sums in cells.rows.items() if sums.line is not None}
     if not lines:

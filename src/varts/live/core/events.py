@@ -72,7 +72,7 @@ class Event(NamedTuple):
 
     @property
     def x(self) -> list[float] | None:
-        """The features of the reward's unit; None if there are none or they were forgotten."""
+        """The features of the reward's unit; None without features, or if they were forgotten."""
         return None if self.body is None else self.body.get("x")
 
     @property
@@ -83,7 +83,7 @@ class Event(NamedTuple):
 
 
 def described(event: Event, when: str = "after") -> dict[str, float]:
-    """What a reward counts for besides itself: numbers by metric, "before" or "after" the event."""
+    """The other numbers that a reward counts for, by metric, "before" or "after" the event."""
     body = event.body or {}
     out: dict[str, float] = dict(body.get("metrics" if when == "after" else "metrics_before", {}))
     value = event.value if when == "after" else body["before"]
@@ -134,8 +134,8 @@ class Outcome:
         }
 
     def summary(self) -> dict[str, Any]:
-        """What the event that settles the decision must keep of the arrivals: the keys of parts,
-        and the first reward if it was another one."""
+        """The facts about the arrivals that the event that settles the decision must keep: the keys
+        of parts, and the first reward if it was another one."""
         out: dict[str, Any] = {"parts": self.parts} if self.parts else {}
         if self.in_parts:
             out["in_parts"] = True

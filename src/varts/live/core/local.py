@@ -27,7 +27,7 @@ from varts._decoding import decode
 from varts.features import NUMBER, Features
 from varts.live.errors import NotLocal
 
-REFRESH_SECONDS = 10.0  # after which a client asks again; docs/local.md says why so many
+REFRESH_SECONDS = 10.0  # after which a client asks again; docs/local.md explains the number
 LIFETIME_SECONDS = 3600.0  # how long it may use one if the service doesn't answer
 MOST_CELLS = 1_000
 MOST_PROBABILITIES = 10_000  # of all cells: a ticket has all of them, and a request several tickets
@@ -197,7 +197,7 @@ def combinations(features: Features) -> list[dict[str, str]]:
 
 @dataclass(frozen=True)
 class Ticket:
-    """What the service must know about an allocation to check what was drawn from it.
+    """The properties of an allocation that the service needs to check draws from it.
 
     Args:
         version: The version of the experiment.
@@ -237,7 +237,7 @@ class Ticket:
         return place
 
     def sign(self, seed: int, experiment: str) -> str:
-        """The ticket as text that nobody else can make.
+        """The ticket as signed text, which only the service can make.
 
         Args:
             seed: The seed of the experiment.

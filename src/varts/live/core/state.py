@@ -86,7 +86,7 @@ class Config:
 
     @computed_once
     def features(self) -> Features | None:
-        """What a context must have; None if decisions have no context."""
+        """The features that a context must have; None if decisions have no context."""
         return read_features(self.options.features or self.options.adjust)
 
     @computed_once
@@ -96,7 +96,7 @@ class Config:
 
     @computed_once
     def initial_pulls(self) -> tuple[NDArray[np.int64], Floats]:
-        """What that policy needs before it can choose; see `initial_pulls`."""
+        """The pulls that the policy needs before it can choose; see `initial_pulls`."""
         return initial_pulls(self.policy, len(self.arms))
 
     @computed_once
@@ -137,7 +137,7 @@ class Config:
             self.options.build(len(self.arms))
 
     def index(self, arm: str) -> int:
-        """The index of an arm; raises UnknownArm if there is none of that name."""
+        """The index of an arm; raises UnknownArm if no arm has that name."""
         if arm not in self.arms:
             raise UnknownArm(unknown("arm", arm, self.arms))
         return self.arms.index(arm)

@@ -266,10 +266,10 @@ UNSPLIT = 2  # the place of rewards without a half
 
 
 class Line(NamedTuple):
-    """What rewards say about the effects of features, by random halves of the decisions.
+    """Sums for estimating the effects of features on rewards, by random halves of the decisions.
 
-    The value of choosing by context is cross-fitted: one half says which arm is best for whom, the
-    other half judges that.
+    The value of choosing by context is cross-fitted: one half picks the best arm for each
+    context, and the other half estimates the value of these picks.
 
     Args:
         parts: The sums of the two halves, and of rewards that were recorded before decisions had
@@ -335,8 +335,8 @@ class Line(NamedTuple):
         """Replace `before` with `after` in its half; None if that would lose digits.
 
         Args:
-            before: The features and the reward to remove; None if there was none.
-            after: The features and the reward to add; None if there is none.
+            before: The features and the reward to remove, or None.
+            after: The features and the reward to add, or None.
             weight: The weight of both.
             half: 0 or 1, or None.
         """

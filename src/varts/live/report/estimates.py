@@ -134,7 +134,7 @@ class ReportingPolicy:
         return infer_halves(policy.prior, (one, two), self._residuals(arms))
 
     def _residuals(self, arms: NDArray[np.int64]) -> ArmStats:
-        """What features leave unexplained, for its tails; the rewards until enough is known."""
+        """The residuals, for their tails; the rewards if fewer than half of them have residuals."""
         assert self.residuals is not None
         known = self.residuals.n.sum() >= self.seen.n.sum() / 2
         return (self.residuals if known else self.seen).take(arms)

@@ -179,7 +179,7 @@ def certainty(arms: ArmEstimates, stop: bool = False) -> str:
 
 
 def waiting_note(arms: ArmEstimates, closes: int | None) -> str | None:
-    """A sentence about decisions that count when their window closes; None if there are none.
+    """A sentence about decisions that count when their window closes; None without such decisions.
 
     Args:
         arms: The numbers of the report.

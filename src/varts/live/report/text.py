@@ -148,7 +148,7 @@ def control_titles(found: Report) -> tuple[str, ...]:
 
 
 def control_title(found: Report) -> str:
-    """What the table of differences shows, in a few words."""
+    """A short title for the table of differences."""
     arm = "" if found.control is None else found.control.arm
     return f"compared with {arm}, the control"
 
@@ -191,7 +191,7 @@ def main_comparison(found: Report) -> Comparison | None:
 
 
 def lift_text(one: Comparison) -> str | None:
-    """A lift with its interval; None if there is none.
+    """A lift with its interval; None if the comparison has no lift.
 
     >>> lift_text(Comparison("b", 2.0, 1.0, 3.0, None, None, 50.0, 4.3, 115.7, 0.98))
     '+50.0 % [4.3, 115.7]'
@@ -202,7 +202,7 @@ def lift_text(one: Comparison) -> str | None:
 
 
 def gain_text(found: Report) -> str | None:
-    """What learning has earned in total, with its interval; None while that isn't known."""
+    """The total gain from learning, with its interval; None while that isn't known."""
     gain = found.gain
     if gain is None or gain.total is None or gain.total_low is None or gain.total_high is None:
         return None

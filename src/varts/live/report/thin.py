@@ -16,7 +16,7 @@ MOST_P_BEST = 0.9  # while an arm in play has too little data
 
 
 def thin_note(config: Config, counts: Any, sd: Any) -> str | None:
-    """A sentence about arms with too little data; None if there are none."""
+    """A sentence about arms with too little data; None if all arms have enough."""
     thin = thin_arms(config, counts, sd)
     if not thin:
         return None

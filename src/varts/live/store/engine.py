@@ -126,7 +126,7 @@ class Engine(ABC):
             raise
 
     def _place(self, write: bool, deadline: Deadline) -> AbstractContextManager[None]:
-        """What a transaction queues for before it gets a connection."""
+        """The place in the queue that a transaction waits for before it gets a connection."""
         return nullcontext() if self._queue is None else self._queue.place(deadline)
 
     @abstractmethod

@@ -21,7 +21,7 @@ def upgrade(connection: Connection, found: str | None) -> None:
     """Bring a database to the present schema.
 
     Args:
-        connection: A connection in a transaction that nobody else can disturb.
+        connection: A connection in a transaction that no other writer can disturb.
         found: The schema that the database has; None makes the tables.
     """
     if found is None:

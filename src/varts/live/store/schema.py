@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 SCHEMA_VERSION = "0006"
 
-# What a type is called by SQLite and by PostgreSQL, where that differs. SQLite numbers rows by
-# itself only if the type of the key is INTEGER.
+# The names of types in SQLite and in PostgreSQL, where they differ. SQLite numbers rows by itself
+# only if the type of the key is INTEGER.
 TYPES = {
     "SERIAL": ("INTEGER", "SERIAL"),
     "BIGSERIAL": ("INTEGER", "BIGSERIAL"),

@@ -286,8 +286,8 @@ def _is_read_only(url: sa.URL, file: Path | None) -> bool:
 def _is_frozen(file: Path) -> bool:
     """Whether the file was closed cleanly in a folder that can't be written to.
 
-    SQLite can't create the files there that it needs even for reading. But nobody has the database
-    open, and all of it is in one file, so it can be read as immutable.
+    SQLite can't create the files there that it needs even for reading. But no process has the
+    database open, and all of it is in one file, so it can be read as immutable.
     """
     return file.exists() and not _may_write(file.parent) and not _Content.of(file).log
 

@@ -208,7 +208,7 @@ class Store:
             return _activities(connection, names)
 
     def glance(self, name: str, after: int = 0, limit: int = MOST_CHANGES) -> Glance | None:
-        """Look at how far an experiment is, in one transaction; None if there is none of this name.
+        """Look up an experiment's progress in one transaction; None if no experiment has this name.
 
         Args:
             name: The experiment's name.
@@ -248,7 +248,7 @@ class Store:
         return self.find(name) is not None
 
     def find(self, name: str) -> ExperimentRow | None:
-        """The row of an experiment; None if there is none of this name.
+        """The row of an experiment; None if no experiment has this name.
 
         Args:
             name: The experiment's name.
@@ -330,7 +330,7 @@ class Store:
         Args:
             experiment: The experiment's id.
             single: Whether it runs one statement, which checks the schema by itself.
-            lock: Whether nobody else may change the experiment until the transaction ends.
+            lock: Whether to keep others from changing the experiment until the transaction ends.
         """
         first: tuple[str, ...] = () if single and not self.sqlite else (FIND_SCHEMA,)
         if lock and not self.sqlite:  # SQLite has one lock for everything
@@ -432,7 +432,7 @@ def _activities(connection: Connection, names: Collection[str]) -> dict[str, Act
 
 
 def find_experiment(connection: Connection, name: str) -> ExperimentRow | None:
-    """The row of an experiment; None if there is none of this name.
+    """The row of an experiment; None if no experiment has this name.
 
     Raises:
         StoreError: It is set aside: an incomplete copy, or moved to another store.

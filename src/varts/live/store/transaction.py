@@ -90,7 +90,7 @@ class Span(NamedTuple):
         version: The version.
         batch: The batch number of its event.
         since: The time of that event.
-        until: The time of the next one; None if there is none yet.
+        until: The time of the next one; None if this is the last.
     """
 
     version: int
@@ -1132,12 +1132,12 @@ class Transaction:
         return [Overdue._make(row) for row in self.run(WAITING).fetchall()]
 
     def next_decided(self, since: int) -> int | None:
-        """The time of the first decision made after `since`; None if there is none."""
+        """The time of the first decision made after `since`, or None."""
         found = self.run(NEXT_DECIDED, since=since).fetchone()[0]
         return None if found is None else int(found)
 
     def last_decided(self, until: int) -> int:
-        """The time of the last decision made up to `until`; 0 if there is none."""
+        """The time of the last decision made up to `until`, or 0."""
         return int(self.run(LAST_DECIDED, until=until).fetchone()[0] or 0)
 
     def count_unsettled(self, since: int, most: int) -> int:
@@ -1392,7 +1392,7 @@ def seed_aside(seed: int) -> int:
 
 
 def lock_experiment(experiment: int) -> str:
-    """PostgreSQL: lets nobody else change an experiment until the transaction ends."""
+    """PostgreSQL: keeps others from changing an experiment until the transaction ends."""
     return f"SELECT id FROM varts_experiments WHERE id = {experiment:d} FOR NO KEY UPDATE"
 
 
