@@ -63,10 +63,10 @@ TRIES = 6
 FIRST_WAIT_SECONDS = 0.1  # doubles after every try; a random half of it is left out
 LONGEST_WAIT_SECONDS = 5.0  # between tries, even if the service asks for more
 LONGEST_PAUSE_SECONDS = 30.0  # in the background, while the service doesn't answer
-FLUSH_PAUSE_SECONDS = 0.5  # the same while somebody waits for it
-PAUSE_SECONDS = 5.0  # of `Experiment`, after the service lost what waits
+FLUSH_PAUSE_SECONDS = 0.5  # the same while a caller waits for it
+PAUSE_SECONDS = 5.0  # of `Experiment`, after sending waiting items failed
 AGAIN = (429, 502, 503, 504)
-LATER = (401,)  # in the background also this: somebody may be exchanging tokens
+LATER = (401,)  # in the background also this: the token may be about to be replaced
 SPLIT = (400, 413, 422)  # one item can spoil these requests
 TOKEN_VARIABLE = "VARTS_TOKEN"
 
@@ -342,7 +342,7 @@ class _Response(NamedTuple):
     body: bytes
 
     def read(self, build: Callable[[dict], Any]) -> Any:
-        """Return what a good response says. It comes from outside: any mistake is its fault."""
+        """Return the content of a good response; blame the service for any mistake in it."""
         if not 200 <= self.status < 300:
             raise self.problem()
         try:
@@ -688,8 +688,8 @@ class _Outbox:
     """Decisions and rewards until the service has them: in memory, first in, first out.
 
     Any thread may append to `queue`. Only one at a time may call `send_batch`; it takes items from
-    the queue, and keeps them until the service has answered. A decision is always sent before what
-    was appended after it, so before its rewards.
+    the queue, and keeps them until the service has answered. A decision is always sent before the
+    items that were appended after it, so before its rewards.
 
     Args:
         service: Where they go.
@@ -759,7 +759,7 @@ class _Outbox:
         )
 
     def mark(self) -> threading.Event:
-        """Return what is set once the service has, or has refused, all that waits now."""
+        """Return an event; it's set once the service has, or has refused, all that waits now."""
         marker = threading.Event()
         with self._lock:
             self._marked += 1
@@ -769,8 +769,8 @@ class _Outbox:
     def send_batch(self, clock: _Clock, tries: int = 1) -> None:
         """Send up to 1,000 of the oldest items of each kind.
 
-        If this raises an error, what the service hasn't acknowledged stays, and the next call sends
-        it again.
+        If this raises an error, the items that the service hasn't acknowledged stay, and the next
+        call sends them again.
         """
         if not self._parts:
             self._take()
@@ -1334,7 +1334,7 @@ class _Local:
             self._wake.set()
 
     def stats(self) -> Stats:
-        """Return what became of the decisions and rewards of this process."""
+        """Return the counts of this process's decisions and rewards, by outcome."""
         box, confirmed = self._outbox, self._confirmed
         age = None if confirmed is None else monotonic() - confirmed
         return Stats(
@@ -1513,14 +1513,14 @@ class _Assigned:
 
 
 def _after_fork() -> None:
-    """Begin again in the child: it has no thread, and the parent sends what waits."""
+    """Begin again in the child: it has no thread, and the parent sends the items that wait."""
     for one in list(_experiments):
         one._service.forget()
         one._begin()
 
 
 def _at_exit() -> None:
-    """Send what waits when the program ends. Exceptions must not keep others from doing it."""
+    """Send everything that waits when the program ends, even if one experiment raises an error."""
     for one in list(_experiments):
         if isinstance(one, _Local):
             one._close(AT_EXIT_SECONDS)
@@ -1536,7 +1536,7 @@ class LocalExperiment(_Local):
 
     It fetches the probabilities of the arms, the allocation, at the start and again every few
     seconds. A background thread does that, and sends decisions and rewards in batches. While the
-    service doesn't answer, decisions go on with the last allocation, and what was decided waits.
+    service doesn't answer, decisions go on with the last allocation, and wait to be sent.
 
     Args:
         name: The name of the experiment.
@@ -1545,8 +1545,8 @@ class LocalExperiment(_Local):
             environment variable VARTS_TOKEN.
         fallback: The arm to play without an allocation, or when the last one is too old. The log
             has such decisions with the reason "fallback", and no statistics include them.
-        wait: Seconds to wait here for the allocation; 0 to go on at once. A refusal by the service
-            is an error, and so is no answer in time, if there is no `fallback`.
+        wait: Seconds to wait here for the allocation; 0 to go on at once. A refusal
+            is an error; so is a timeout without a `fallback`.
         flush_every: Seconds between two batches; a full batch is sent at once.
         most_waiting: How many decisions may wait in memory, and as many rewards. When it's full,
             decisions are still made, but not logged.
@@ -1596,7 +1596,7 @@ class LocalExperiment(_Local):
         return self._flush(_check_seconds("timeout", timeout))
 
     def close(self, timeout: float = OTHER_SECONDS) -> None:
-        """Send what waits, and stop the thread. Later decisions are made, but not logged.
+        """Send all that waits, and stop the thread. Later decisions are made, but not logged.
 
         At the normal end of a program, this happens by itself. A process that `os.fork` or
         `multiprocessing` started must call it.
@@ -1614,7 +1614,7 @@ class AsyncLocalExperiment(_Local):
     """A `LocalExperiment` for asyncio, with the same arguments.
 
     `decide`, `reward` and `stats` are ordinary calls, because they never wait. `async with` waits
-    for the allocation at the start, and sends what waits at the end.
+    for the allocation at the start, and sends all that waits at the end.
 
     Args:
         name: The name of the experiment.
@@ -1652,7 +1652,7 @@ class AsyncLocalExperiment(_Local):
         return await _in_thread(self._flush, _check_seconds("timeout", timeout))
 
     async def close(self, timeout: float = OTHER_SECONDS) -> None:
-        """Send what waits, and stop the thread."""
+        """Send all that waits, and stop the thread."""
         await _in_thread(self._close, _check_seconds("timeout", timeout))
 
     async def __aenter__(self) -> AsyncLocalExperiment:
@@ -1894,7 +1894,7 @@ class Experiment:
             self._fallen.pop(item.decision.id, None)
 
     def _send_waiting(self, clock: _Clock) -> None:
-        """After a request that succeeded, send some of what waits; a failure leaves it waiting."""
+        """After a request that succeeded, send some waiting items; if that fails, keep them."""
         if self._outbox.is_empty or monotonic() < self._paused_until:
             return
         if not self._sending.acquire(blocking=False):
@@ -1915,7 +1915,7 @@ class Experiment:
                 self._outbox.send_batch(clock, TRIES)
 
     def close(self, *, deadline: float | None = None) -> None:
-        """Send what waits, if the service answers in time, and close this thread's connection."""
+        """Send all that waits, if the service answers in time; close this thread's connection."""
         try:
             self.flush(deadline=deadline)
         except VartsError as error:
@@ -1981,7 +1981,7 @@ class AsyncExperiment:
         await _in_thread(self._blocking.flush, **named)
 
     async def close(self, **named: Any) -> None:
-        """Send what waits, if the service answers in time."""
+        """Send all that waits, if the service answers in time."""
         await _in_thread(self._blocking.close, **named)
 
     async def __aenter__(self) -> AsyncExperiment:

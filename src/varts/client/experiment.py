@@ -461,7 +461,7 @@ def _find_or_create(
     except NotAllowed:
         may_read = False
         if creation is None:
-            if options:  # nobody could check them
+            if options:  # they couldn't be checked
                 raise
             return
     else:

@@ -65,7 +65,7 @@ class Request:
         path: The path after the service's address, percent-encoded.
         body: Becomes JSON; None sends no body.
         query: The parameters that follow the path.
-        headers: Headers beside those that every request has.
+        headers: Headers in addition to the ones that every request has.
         repeatable: Whether sending it twice has the same effect as sending it once.
         into: The file that a long response is written to.
     """
@@ -174,7 +174,7 @@ def batches(
 
     Args:
         items: The items.
-        beside: How many bytes each request has beside its items.
+        beside: How many bytes each request has in addition to its items.
 
     >>> [len(batch) for batch in batches({"id": str(i)} for i in range(2_500))]
     [1000, 1000, 500]
@@ -469,7 +469,7 @@ class _Attempt:
         self.trace(event, info)
 
     def body(self, response: httpcore.Response) -> _Body:
-        """Return what takes the chunks of a response."""
+        """Return a collector for the chunks of a response."""
         return _Body(self._request.into, response)
 
     def unanswered(self, error: BaseException) -> Unanswered:

@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 EVENTS_PER_PAGE = 100
 LOOKS = 5  # at an experiment that others keep changing, before one of our own changes gives up
 MOST_FALLBACKS = 10_000  # decisions and rewards that wait for the service
-PAUSE_SECONDS = 5.0  # after the service refused or lost what waits
+PAUSE_SECONDS = 5.0  # after sending waiting items failed
 TIMES = ("time", "settled_time")  # columns of a log
 
 T = TypeVar("T")
@@ -205,11 +205,11 @@ class Verbs:
         return [made[id] for id in names]
 
     def _check_default(self, default: str | None) -> Conversation[None]:
-        """Refuse a default that is no arm, now and not only when the service is unavailable."""
+        """Refuse a default that isn't an arm now, not only when the service is unavailable."""
         state = self.state
         if default is None or state is None or default in state.config.arms:
             return
-        try:  # somebody may have added it
+        try:  # the arm may have been added since
             known_arm((yield from self.look()).config, default)
         except StoreError:
             return
@@ -238,7 +238,7 @@ class Verbs:
         return all_outcomes(found)
 
     def allocation(self, *, deadline: Duration | None = None) -> Conversation[LocalAllocation]:
-        """Read what a client needs to draw arms by itself, without asking for each decision.
+        """Read the data for drawing arms in your process, without a request for each decision.
 
         Args:
             deadline: How long the whole call may take; by default 10 seconds.
@@ -287,7 +287,7 @@ class Verbs:
             yield from self._send_some()
 
     def _send_waiting(self) -> Conversation[None]:
-        """After a request that succeeded, send some of what waits; an error leaves it waiting."""
+        """After a request that succeeded, send some waiting items; if that fails, keep them."""
         if not self.fallbacks.may_send():
             return
         try:
@@ -315,7 +315,7 @@ class Verbs:
     def _sent(
         self, what: str, body: Any, count: int, build: Callable[[Any], list[Any]]
     ) -> Conversation[list[Any]]:
-        """Post what waits. If the service refuses the whole request, it refuses every item."""
+        """Post waiting items. If the service refuses the whole request, it refuses every item."""
         response = yield Request(method="POST", path=path_of(self.name, what), body=body)
         try:
             return response.read(build)
@@ -523,7 +523,7 @@ class Verbs:
             deadline: How long the whole call may take; by default 10 seconds.
 
         Raises:
-            UnknownArm: There is no such arm.
+            UnknownArm: The experiment doesn't have that arm.
             RewardConflict: The arm has other numbers in this period, or in one that overlaps it.
             Refused: The experiment can't count aggregates.
         """
@@ -890,7 +890,7 @@ class Verbs:
 
         Raises:
             Changed: The configuration isn't the expected one.
-            ValueError: It has a winner already, whom nobody would get any more.
+            ValueError: No winner is given, and the experiment already has one.
         """
 
         def stopped(state: State) -> dict[str, Any]:
@@ -1056,7 +1056,7 @@ class Verbs:
         return (yield from self._ask(request, build))
 
     def _ask(self, request: Request, build: Callable[[Any], T]) -> Conversation[T]:
-        """Send a request and return what its response is built into."""
+        """Send a request and return the value that `build` makes from its response."""
         self.is_stale = True
         response: Response = yield request
         made = response.read(build)

@@ -191,7 +191,7 @@ class _Recorder:
             AGGREGATE,
             arm=arm,
             epoch=self._config.epoch,
-            # The name is for those who read the log.
+            # The name is for readers of the log.
             body={"arm": self._config.arms[arm], **new.body(), **self._note},
             arrives=OF_NO_DECISION,
         )

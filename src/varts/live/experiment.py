@@ -321,7 +321,7 @@ class Experiment:
     # ------------------------------------------------------------------ local decisions
 
     def allocation(self) -> LocalAllocation:
-        """Return what a client needs to draw arms by itself, without asking for each decision.
+        """Return the data for drawing arms in a client, without a request for each decision.
 
         Send what it draws to `record_exposures`, with the ticket of the allocation.
 
@@ -378,7 +378,7 @@ class Experiment:
             clients: The arguments of `record_exposures` for each client.
 
         Returns:
-            What `record_exposures` would have returned for each of them.
+            The result that `record_exposures` would have returned for each of them.
 
         >>> import varts
         >>> exp = varts.open("price", ["9", "12"], store="memory://")
@@ -618,7 +618,7 @@ class Experiment:
             True if it is new, False if it was recorded before with the same numbers.
 
         Raises:
-            UnknownArm: There is no such arm.
+            UnknownArm: The experiment doesn't have that arm.
             RewardConflict: The arm has other numbers in this period, or another aggregate in a
                 period that overlaps it.
             InvalidReward: The period is in the future, or the mean isn't within the option `clip`.
@@ -940,7 +940,7 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
             The number of rows.
 
         Raises:
-            UnknownDecision: There is no decision with the id `after`.
+            UnknownDecision: No decision has the id `after`.
         """
         limit = None if limit is None else integer("limit", limit, 1)
         start = -1, -1
@@ -1058,12 +1058,12 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
 
         Args:
             winner: The arm that everybody gets from now on. Without one, `decide` refuses.
-            note: `by`, who does it; `why`, the reason; `expected`, the `revision` or the `tag` that
-                you saw: if somebody has changed the configuration since, nothing is done.
+            note: `by`, the person's name; `why`, the reason; `expected`, the `revision` or `tag`
+                that you saw: if somebody has changed the configuration since, nothing is done.
 
         Raises:
             Changed: The configuration is not the expected one.
-            Refused: It has a winner already, and nobody would get it any more.
+            Refused: No winner is given, and the experiment already has one.
         """
 
         def stopped(config: Config) -> dict[str, Any]:
@@ -1192,7 +1192,7 @@ mean 0.21, sd 0.41, got n 1205, mean 0.22, sd 0.41; send it as a correction to c
             How many decisions it had.
 
         Raises:
-            Changed: Somebody used the experiment while its log was written: stop it first.
+            Changed: The experiment was used while its log was written: stop it first.
         """
         check_confirmation(self.name, confirm)
         if export is None:
@@ -1240,7 +1240,7 @@ def open_experiment(
         name: The experiment's name.
         arms: The arms' names; required to create it.
         store: The database, as a URL (sqlite:///file, postgresql://user@host/name, memory://).
-        seed: For tests that repeat an experiment. Anybody who knows the seed knows which arm an id
+        seed: For tests that repeat an experiment. A person who knows the seed knows which arm an id
             will get.
         groups: The group of each arm, for a prior that was fitted by group.
         options: Options of `varts.live.Options`: goal, policy, prior, floor, holdout, sticky, clip,

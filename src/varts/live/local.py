@@ -154,7 +154,7 @@ class ExposureResult(NamedTuple):
         id: The id of the decision.
         status: recorded, duplicate, conflict, unknown-version, impossible-arm, too-old, unlikely or
             invalid.
-        detail: What is wrong.
+        detail: A description of the problem.
         arm: With a conflict, the arm that the decision or the unit has.
     """
 

@@ -27,7 +27,8 @@ DECISIONS_PER_CALL = 200  # settled in one transaction: 10 to 30 ms
 def settle_some(session: Session, beside: int) -> None:
     """Settle a bounded number of overdue decisions before serving a call.
 
-    At least twice as many as the call is about, so that a backlog shrinks whatever the traffic.
+    The bound is at least twice the call's number of decisions, so that a backlog shrinks whatever
+    the traffic.
 
     Args:
         session: The experiment.
@@ -56,7 +57,7 @@ def _settle(session: Session, write: Write, since: int, limit: int) -> bool:
     """Settle the oldest overdue decisions after `since`; True if there may be more."""
     config, transaction = write.state.config, write.transaction
     options = config.options
-    if options.window is None:  # somebody has removed it meanwhile
+    if options.window is None:  # it was removed in the meantime
         return False
     until = _closed_until(write.time, options)
     rows = transaction.overdue(since, until, limit)

@@ -61,7 +61,7 @@ class Verification:
         """Count a problem, and keep its sentence if it is among the first.
 
         Args:
-            sentence: What is wrong and where.
+            sentence: The problem and its place.
         """
         self.found += 1
         if self.found <= MOST_PROBLEMS:
@@ -88,7 +88,7 @@ def compare_unit_rewards(
 
     Args:
         log: The state that the log adds up to, with all units.
-        cached: What is cached, by metric, arm and unit.
+        cached: The cached sums, by metric, arm and unit.
         out: Collects the differences.
     """
     sizes: dict[tuple[str, int], float] = {}  # of rewards, which may cancel out in a unit's mean
@@ -162,7 +162,7 @@ def compare_sums(key: Key, log: Sums, cache: Sums, out: Verification) -> None:
 
 
 def compare_shared(where: str, log: Sums, cache: Sums, out: Verification) -> None:
-    """Compare what rewards of the same unit have in common."""
+    """Compare how much the rewards of the same unit have in common."""
     one, other = log.shared, cache.shared
     # The rewards of a unit may cancel out, but on the way to their total they had a size.
     powers = log.m2 + log.n * log.mean * log.mean

@@ -45,7 +45,7 @@ def make_table(
 
 
 SINKS = {".parquet": "sink_parquet", ".csv": "sink_csv", ".ndjson": "sink_ndjson"}
-# What is read about every decision. The file calls "raw" the reward.
+# The columns that are read about every decision. The file calls "raw" the reward.
 COLUMNS = (
     "id", "time", "unit", "arm", "probability", "estimated", "reason", "version", "epoch",
     "settled", "raw", "value", "settled_time", "settled_version", "corrected_version",

@@ -74,7 +74,7 @@ def seed_for(name: str, given: int) -> int:
     """
     key = integer("seed", given, 0, 2**63 - 1).to_bytes(8, "little")
     digest = hashlib.blake2b(name.encode(), digest_size=8, key=key, person=SEEDING).digest()
-    return int.from_bytes(digest, "little") >> 1  # 63 bits: what both databases can hold
+    return int.from_bytes(digest, "little") >> 1  # 63 bits, which both databases can hold
 
 
 def uniforms(seed: int, purpose: bytes, keys: Sequence[str], size: int) -> Floats:

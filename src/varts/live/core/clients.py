@@ -37,8 +37,8 @@ class Draws(NamedTuple):
 class Clients:
     """The evidence against each client, in the memory of this process; threads may share it.
 
-    What takes too much memory is forgotten, beginning with the clients that were seen least
-    recently.
+    When the evidence takes too much memory, the clients that were seen least recently are
+    forgotten first.
     """
 
     def __init__(self) -> None:

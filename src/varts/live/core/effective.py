@@ -98,7 +98,7 @@ class Cells(NamedTuple):
         return cls(blocks, moments, dict(rows) if keep else {})
 
     def changed(self, arm: int, block: int, sums: Sums) -> Cells | None:
-        """The same with other sums in one place; None if there is no such place."""
+        """The same with other sums in one place; None if the place doesn't exist."""
         if arm >= self.K or block not in self.blocks:
             return None
         moments = self.moments.copy()

@@ -123,7 +123,7 @@ class Outcome:
         self.kind: str = VOID if last.kind == VOID else self.settled_by
         self.total, self.counted = last.raw, last.value
         self.metrics: dict[str, float] = bodies[-1].get("metrics", {})
-        # By its key, what every part added.
+        # By its key, the amounts that every part added.
         self.parts: dict[str, tuple[float, dict[str, float]]] = {
             key: (value, metrics) for key, (value, metrics) in own.get("parts", {}).items()
         }
@@ -162,7 +162,7 @@ class Outcome:
 
 
 def played_by_client(settling: Any) -> int | None:
-    """The arm that a client played by itself; None if the decision is no fallback.
+    """The arm that a client played by itself; None if the decision isn't a fallback.
 
     Args:
         settling: The event that settled the decision.

@@ -213,7 +213,7 @@ class State:
     _older: dict[int, tuple[int, Sums | None]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    # By arm, its blocks in order; None until somebody needs them.
+    # By arm, its blocks in order; None until they are needed.
     _blocks: dict[int, list[int]] | None = field(default=None, compare=False, repr=False)
     _cells: Cells | None = field(default=None, compare=False, repr=False)
 

@@ -261,7 +261,7 @@ def fit_line(sums: RegressionSums) -> Floats:
 
 
 NO_POWERS = np.zeros(5)
-MARK = b"halves"  # what the bytes of a line with halves start with
+MARK = b"halves"  # the first bytes of a line with halves
 UNSPLIT = 2  # the place of rewards without a half
 
 

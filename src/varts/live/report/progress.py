@@ -150,9 +150,9 @@ def first_met(
     """Return at which step a stop rule is first met, run by run; the number of steps if never.
 
     Args:
-        mean: What is believed of the arms' means now; higher is better.
+        mean: The means of the beliefs about the arms' means now; higher is better.
         sd: The standard deviations of these beliefs.
-        growth: By step and arm, how many times as much is known of the arm's mean as now.
+        growth: By step and arm, how many times as much is known about the arm's mean as now.
         p_best: The P(best) that meets a rule.
         loss: The expected loss that meets a rule.
         reach: By step and pair of arms, the difference that meets a rule.

@@ -213,8 +213,8 @@ class Log:
             after = page[-1][0]
 
     def arrivals(self) -> Iterator[tuple[int, float]]:
-        """What arrived for settled decisions before they counted: the age of the decision in
-        microseconds, and by how much the reward changed."""
+        """The rewards that arrived for settled decisions before these counted: the age of the
+        decision in microseconds, and by how much the reward changed."""
         for page in self._event_pages(AGES, self.version):
             for _, age, raw, body in page:
                 said = json.loads(body or "{}")

@@ -44,9 +44,9 @@ _MAY_NOT_LOCK = ("42501", "25006")  # no permission, or a standby
 
 _BEGIN_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# A snapshot that has every decision up to its last number: taken while nobody adds one. Going back
-# to the savepoint releases the lock and keeps the snapshot. A process that is paused while it adds
-# decisions holds the lock up, and this one holds up others, so it tries for a moment at a time.
+# A snapshot that has every decision up to its last number: taken while none is being added. Going
+# back to the savepoint releases the lock and keeps the snapshot. A process that is paused while it
+# adds decisions delays this lock, which delays other processes, so we try for a moment at a time.
 _BEGIN_STILL = "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE"
 _TAKE_TURN = (
     "SAVEPOINT still",

@@ -134,7 +134,7 @@ class FileQueue(Queue):
         super().__init__()
         self.database = database
         self.path = queue_file(database)
-        self._first: SimpleQueue[File] | None = None  # the mailbox of who waits for the kernel
+        self._first: SimpleQueue[File] | None = None  # the mailbox of the first in line
         self._helper = False  # whether a helper thread waits there
         self._files: weakref.WeakSet[FileIO] = weakref.WeakSet()
 
@@ -198,8 +198,8 @@ class FileQueue(Queue):
     def _admit_writers(self, file: FileIO) -> None:
         """Let exactly the users who may write the database open the lock file.
 
-        Anybody who can open the file can hold the lock. Only its owner can change who that is, and
-        does so whenever the permissions differ.
+        Every user who can open the file can hold the lock. Only the file's owner can change its
+        permissions, and does so whenever they differ from the database's.
         """
         with suppress(OSError):
             found, database = os.fstat(file.fileno()), os.stat(self.database)

@@ -917,7 +917,7 @@ class Transaction:
     # ------------------------------------------------------------------ the experiment
 
     def lock_out(self) -> None:
-        """Let nobody decide, in any experiment of the store, until the transaction ends."""
+        """Keep others from deciding, in any experiment of the store, until the transaction ends."""
         if not self.sqlite:
             self.run(LOCK_OUT)
 
@@ -1314,12 +1314,12 @@ class Transaction:
     def _passes(self) -> Iterator[bool]:
         """Do something to all rows, and on PostgreSQL again to those that were added meanwhile.
 
-        The first pass may take long and disturbs nobody. Before the second one, decisions that are
-        being made right now end; later ones wait until this transaction is over.
+        The first pass may take long, and others can decide meanwhile. The second one waits for the
+        decisions that are being made; later ones wait until this transaction is over.
 
         Yields:
-            Whether nobody decides. Before that, leave the counts and the sticky units alone: a
-            decision that needs a changed row waits for us, and we wait for it in the end.
+            Whether decisions are locked out. Before that, leave the counts and the sticky units
+            alone: a decision that needs a changed row waits for us, and we wait for it in the end.
         """
         if not self.sqlite:
             yield False
