@@ -258,6 +258,14 @@ def test_damage_is_reported_as_one_by_one(exp, file, monkeypatch, damage):
         assert told[1].found
 
 
+def test_a_log_without_events_is_reported_as_empty(url, file):
+    with varts.open("shop", ARMS, store=url, seed=1) as exp:
+        with sqlite3.connect(file) as base:
+            base.execute("DELETE FROM varts_events")
+        base.close()
+        assert "event 1 cannot be applied: the log is empty" in exp.verify().problems
+
+
 def test_decisions_of_one_state_are_replayed_together(exp, monkeypatch):
     calls = counted_calls(monkeypatch, replay, "allocate")
     sizes, choose = [], replay.Replay._choose
