@@ -13,7 +13,7 @@ const LONGEST_MS = 2 ** 31 - 1; // of a timer
 const TRIES = 6;
 const FIRST_WAIT_MS = 100; // doubles after every try; a random half of it is left out
 const LONGEST_WAIT_MS = 5000; // even if the service asks for more
-const PAUSE_MS = 5000; // after the service lost what waits
+const PAUSE_MS = 5000; // after sending waiting items failed
 const FLUSH_MS = 1000; // between two reports of local decisions
 const LONGEST_PAUSE_MS = 60_000; // between two tries in the background
 const LEAST_REFRESH = 0.1; // seconds between two requests for probabilities
@@ -22,7 +22,7 @@ const MOST_REMEMBERED = 100_000; // units, ids and receipts of local decisions
 const LONGEST_DETAIL = 1000; // characters of a service's explanation
 const ENCODER = new TextEncoder();
 const AGAIN = new Set([429, 502, 503, 504]);
-const LATER = new Set([401, 403]); // in the background: somebody may repair the token
+const LATER = new Set([401, 403]); // in the background: the token may be about to be repaired
 const SPOILT = new Set([400, 413, 422]); // one item can be the reason
 const REFUSALS = {
   unknown: "unknown-decision",
@@ -169,7 +169,7 @@ export class Experiment {
     while (this._waiting.size) await this._sendSome(clock);
   }
 
-  /** Send what waits, if the service answers in time; never throws. */
+  /** Send all that waits, if the service answers in time; never throws. */
   async close({ deadline } = {}) {
     try {
       await this.flush({ deadline });
@@ -217,7 +217,7 @@ export class Experiment {
     }
   }
 
-  /** After a request that succeeded, send some of what waits; a failure leaves it waiting. */
+  /** After a request that succeeded, send some waiting items; if that fails, keep them. */
   async _sendWaiting(clock) {
     const waiting = this._waiting;
     if (!waiting.size || waiting.sending || Date.now() < waiting.pausedUntil) return;
@@ -265,7 +265,7 @@ export class LocalExperiment {
     this._refreshTimer = undefined;
     this._error = undefined; // of the last refresh
     this._refreshFailures = 0; // in a row
-    this._refreshes = []; // callbacks of those who wait for the end of a refresh
+    this._refreshes = []; // callbacks of callers that wait for the end of a refresh
 
     this._decisions = new Map(); // those that wait, by id, oldest first
     this._rewards = new Set(); // those that wait
@@ -356,7 +356,7 @@ export class LocalExperiment {
     await this._flush(new Clock(checkDeadline(deadline) ?? OTHER_MS));
   }
 
-  /** Send what waits, if the service answers in time, and stop asking the service; never throws. */
+  /** Send all that waits, if the service answers in time, and stop asking it; never throws. */
   async close({ deadline } = {}) {
     const clock = new Clock(checkDeadline(deadline) ?? OTHER_MS);
     try {
@@ -395,7 +395,7 @@ export class LocalExperiment {
     return performance.now() < this._until;
   }
 
-  /** Make a decision, and what is needed to report it. */
+  /** Make a decision, together with the data to report it. */
   _choose(id, unit, given) {
     const at = performance.now();
     const allocation = this._allocation;
@@ -537,7 +537,7 @@ export class LocalExperiment {
     this._timer = later(() => this._send(), ms, true);
   }
 
-  /** Send what waits now, once at a time: returns a promise of an error or undefined. */
+  /** Send all that waits now, once at a time: returns a promise of an error or undefined. */
   _send() {
     if (this._sending !== undefined) return this._sending;
     clearTimeout(this._timer);
@@ -708,7 +708,7 @@ export class LocalExperiment {
     }
   }
 
-  /** The database was restored: it doesn't know what is remembered here. */
+  /** The database was restored: it may lack data that is remembered here. */
   _forget(allocation) {
     this._units = new Recent(MOST_REMEMBERED);
     if (allocation !== this._allocation || this._tag === undefined) return;
@@ -724,15 +724,15 @@ export class LocalExperiment {
   }
 
   /**
-   * A page that is hidden may never run again: send what fits into requests that outlive it. If it
-   * does run again, the rest follows.
+   * A page that is hidden may never run again: send as much as fits into requests that outlive it. If
+   * it does run again, the rest follows.
    */
   async _leave({ type }) {
     const isHidden = type === "pagehide" || document.visibilityState === "hidden";
     if (!isHidden || this._isLeaving || !this._waiting) return;
     this._isLeaving = true;
     const sent = [];
-    let room = KEEPALIVE_BYTES - 1000; // for what is around the items
+    let room = KEEPALIVE_BYTES - 1000; // for the rest of the request around the items
     const kinds = this._byKind();
     const rewards = this._possible(this._rewards);
     if (!this._public) kinds.rewards = rewards;
@@ -882,7 +882,7 @@ function checkProbabilities(probabilities, count) {
   if (!(Math.abs(sum - 1) < 1e-6)) throw new TypeError("probabilities must have the sum 1");
 }
 
-/** A map that forgets what was used least recently: it keeps from half of `most` to `most` entries. */
+/** A map of half of `most` to `most` entries; it forgets the ones used least recently. */
 class Recent {
   constructor(most) {
     this._half = Math.ceil(most / 2);
@@ -1095,7 +1095,7 @@ class Waiting {
     return [...this._kept.values()].flatMap((one) => (one.isRecorded ? one.rewards : []));
   }
 
-  /** Forget what the service has, and what it refuses. */
+  /** Forget the items that the service has, and those that it refuses. */
   sent(kind, batch, results) {
     batch.forEach((item, at) => {
       const { status, detail } = results[at];
