@@ -65,9 +65,9 @@ def places_for(widths: Iterable[float]) -> int:
 
 
 def percentages(shares: Iterable[float], places: int) -> list[str]:
-    """Shares in percent with so many decimals, rounded so that they add up to 100.
+    """Shares in percent with `places` decimals, rounded so that they add up to 100.
 
-    Each is rounded down, and what is left goes to those that lost most by it.
+    Each is rounded down, and the rest goes to the shares that lost most by it.
 
     >>> percentages([1 / 3, 1 / 3, 1 / 3], 1)
     ['33.4', '33.3', '33.3']
@@ -85,7 +85,7 @@ def percentages(shares: Iterable[float], places: int) -> list[str]:
 
 
 def decimal(value: float | None, places: int, sign: str = "") -> str:
-    """A number with so many decimals; - for none.
+    """A number with `places` decimals; "-" for None.
 
     >>> decimal(5.25, 3, "+"), decimal(None, 3)
     ('+5.250', '-')

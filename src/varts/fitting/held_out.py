@@ -65,7 +65,7 @@ ANY_LINE = LinearNormalGamma(0, 1, 1, 1, slopes=[0.0], precision=[1.0])
 
 @dataclass(frozen=True, eq=False)
 class Reporting:
-    """What the beliefs about arms that were held out say about their true means."""
+    """How well the beliefs about arms that were held out match their true means."""
 
     gain: Floats  #: log density of a mean, with the prior minus without; per look, arm and split
     covered_with: float  #: the share of means in their 95 % intervals, with the prior

@@ -66,7 +66,7 @@ def with_normal_rewards(problem: EmpiricalBandit) -> Fixed:
 
 
 class Played(NamedTuple):
-    """What was simulated of the recorded arms."""
+    """The simulations of the recorded arms."""
 
     recorded: Study
     normal: Study  #: with normal rewards instead
@@ -103,7 +103,7 @@ def play(
 def make_tables(
     problem: EmpiricalBandit, played: Played, table: pl.DataFrame, sure: pl.DataFrame, goal: str
 ) -> dict[str, Any]:
-    """What a `Plan` holds of the recorded rewards, beside the model's `table` and `sure`."""
+    """The tables of a `Plan` about the recorded rewards, besides the model's `table` and `sure`."""
     arms = _arm_table(problem if goal == "max" else problem.mirrored())
     recorded_sure = sure_table(played.identified)
     return {

@@ -22,7 +22,7 @@ class Returning(Problem):
     of the rewards, which stays the same.
 
     Args:
-        problem: What the arms pay: any problem without features whose arms don't change.
+        problem: The problem that draws the rewards: any without features whose arms don't change.
         visitors: How many visitors there are.
         correlation: The intra-class correlation of a visitor's rewards on the same arm.
         sticky: Whether a visitor keeps the arm of the first visit.

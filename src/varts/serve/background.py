@@ -624,7 +624,7 @@ class Background:
 
         Args:
             key: The experiment's name, and what is computed.
-            moment: What the result depends on; compared with `==`.
+            moment: A value that changes when the result may change; compared with `==`.
             compute: Computes it.
         """
         known = self.cache.get(key)
@@ -705,7 +705,7 @@ class Background:
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._once.discard(task)
         if not task.cancelled():
-            task.exception()  # the request may be gone, and nobody else reads it
+            task.exception()  # read it: the request may be gone
 
     async def _run(self, work: Work, owner: Owner, begin: Callable[[], None]) -> tuple[Any, int]:
         """Wait for this owner's other work and for a free place, then run a call there."""

@@ -189,7 +189,7 @@ Sent = tuple[str, float, Mapping[str, float | None], str | None, bool]
 
 @dataclass(frozen=True, eq=False)
 class Sender:
-    """Who sent some exposures, and with which tickets."""
+    """The client that sent some exposures, and its tickets."""
 
     client: str
     tickets: list[str]

@@ -1,7 +1,7 @@
 """Tokens: who may use a service, and for what.
 
 A token is 256 random bits. The token file keeps its SHA-256, which is safe for a secret of that
-length: nobody can log in with the file or a backup of it.
+length: the file or a backup of it can't be used to log in.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class HistoryQuery(Body):
 
 
 class LogQuery(Body):
-    """Which part of the log: so many decisions after the one of an id."""
+    """A part of the log: at most `limit` decisions, after the decision with the id `after`."""
 
     after: Text | None = None
     limit: Number | None = None

@@ -187,7 +187,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 EXPERIMENTS_PER_PAGE = 100
-# What the page shows of a history.
+# The columns of a history that the page shows.
 COLUMNS = (
     *("time", "rewards", "arm", "p_best", "expected_loss", "traffic"),
     *("n", "cumulative_reward", "nonzero", "aggregated"),
@@ -383,7 +383,7 @@ async def create_experiment(request: Request) -> Response:
 
 
 async def draw_prior(request: Request) -> Response:
-    """The picture of a prior in words."""
+    """The picture of a prior that is described in a form."""
     try:
         with refusing():
             return Response(plan.prior_svg(request.state.query), media_type=SVG)
