@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-# What a terminal obeys instead of showing it (C0, C1 and DEL), what ends a line or turns the
-# direction of the text around, and halves of characters, which cannot be printed at all.
+# Characters that a terminal obeys instead of showing (C0, C1 and DEL), that end a line or reverse
+# the direction of the text, and halves of characters, which cannot be printed at all.
 COMMANDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 

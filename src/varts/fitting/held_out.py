@@ -177,8 +177,8 @@ def hold_out(
     None if there are too few arms to hold out.
 
     Args:
-        history: What to split.
-        learn: Makes a prior of a part of it.
+        history: The history to split.
+        learn: Fits a prior to a part of it.
         goal: "max" or "min".
         horizon: How many rounds an experiment has; by default 100 per arm.
         with_features: Whether rewards depend on the features of the history.

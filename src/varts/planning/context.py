@@ -70,7 +70,7 @@ class ContextPlan:
         horizon: The rounds of a run.
         runs: How many experiments were simulated.
         seed: The seed of the simulation.
-        worth: What knowing the best arm for each unit gains per round over knowing the best single
+        worth: The gain per round of knowing the best arm for each unit instead of the best single
             arm: the most that context can be worth.
         table: A row per policy: its regret against the best arm for each unit, and what it collects
             more than VarTS without context.

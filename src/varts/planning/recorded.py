@@ -135,7 +135,7 @@ def _policy_table(
 
 
 def _arm_table(problem: EmpiricalBandit) -> pl.DataFrame:
-    """What is recorded of every arm, in the rewards' own sign."""
+    """The recorded rewards of every arm, summarized in the rewards' own sign."""
     names = problem.names or [str(i + 1) for i in range(problem.K)]
     rows = [
         [name, x.size, mean, np.sqrt(variance), (x == 0).mean(), kurtosis(x)]

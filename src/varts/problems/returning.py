@@ -54,8 +54,8 @@ class Returning(Problem):
 
     @property
     def numbers(self) -> Floats:
-        """What the engine needs: how many visitors there are, the chance that a visit pays what
-        others of this visitor pay, and whether visitors keep their arms."""
+        """The numbers for the engine: how many visitors there are, the chance that a visit pays the
+        same as the visitor's other visits, and whether visitors keep their arms."""
         return np.array([self.visitors, np.sqrt(self.correlation), self.sticky], dtype=np.float64)
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:

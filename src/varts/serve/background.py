@@ -214,8 +214,7 @@ class Seen(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a call returned, or why it failed; of which moment it is, when it was made, and how long
-    that took."""
+    """The result of a call, or its error; the moment and the time it is from, and its duration."""
 
     value: Any
     error: Exception | None

@@ -1,5 +1,4 @@
-"""What an experiment has learnt, over HTTP: its report, history, checks, evaluations, changes,
-log."""
+"""An experiment's analysis over HTTP: its report, history, checks, evaluations, changes, log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a formula that Numba does not compile, in one sentence that names it."""
+"""Explain, in one sentence, why Numba does not compile a formula."""
 
 from __future__ import annotations
 
