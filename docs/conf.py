@@ -47,7 +47,7 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 
-# What is copied from a block is what a reader types.
+# Only the lines that a reader types are copied from a block, without the prompt.
 copybutton_prompt_text = "$ "
 copybutton_only_copy_prompt_lines = True
 copybutton_line_continuation_character = "\\"

@@ -1,4 +1,4 @@
-"""What an object works out once, when it is first asked for."""
+"""Attributes that are computed once, when they are first read."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ T = TypeVar("T")
 class computed_once(Generic[T]):  # noqa: N801  it is used like `property`
     """`functools.cached_property` without the lock that it has in Python 3.11.
 
-    A child that is forked while another thread holds that lock would wait for it for ever. Two
-    threads that ask at the same moment both compute the same value.
+    A child that is forked while another thread holds that lock would wait for it forever. Two
+    threads that read it at the same moment both compute the same value.
     """
 
     def __init__(self, function: Callable[[Any], T]) -> None:

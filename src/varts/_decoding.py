@@ -21,7 +21,7 @@ def decode(kind: Any, value: Any, name: str = "value") -> Any:
 
     Args:
         kind: A type: a NamedTuple, a dataclass, a time, a plain type, or a collection or union of
-            these. JSON has no NaN, so null is a number that nobody knows.
+            these. JSON has no NaN, so null stands for an unknown number.
         value: The plain value.
         name: What to call the value in an error.
 

@@ -13,7 +13,7 @@ from varts._validation import Floats, abbreviate
 # each of a few arms, and the tails of sums that are not quite normal, a false alarm has a chance of
 # less than one in a million.
 ALARM = 6.0
-ROUNDING = 1e-9  # relative: differences below it are none
+ROUNDING = 1e-9  # relative: smaller differences don't count
 
 
 def check_moments(

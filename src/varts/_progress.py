@@ -38,7 +38,7 @@ class _Lines(Progress):
 
     def stage(self, text: str, total: float | None = None) -> None:
         self._text, self._began = text, time.monotonic()
-        if total is None:  # compiling cannot report progress: say so before it starts
+        if total is None:  # compiling can't report progress, so announce it first
             self._say()
 
     def at(self, done: float) -> None:
@@ -94,7 +94,7 @@ class _Bar(Progress):
 
 
 class SharedProgress(Progress):
-    """One bar for several pieces of work, each of which may take it for its own."""
+    """One bar for several pieces of work, each of which may use it as if it had its own."""
 
     def __init__(self, bar: Progress, text: str, sizes: Sequence[float]) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class SharedProgress(Progress):
     def stage(self, text: str, total: float | None = None) -> None:
         if total is None:
             self._bar.stage(text)
-        elif not self._shown:  # once only: a bar that begins anew forgets how long it took
+        elif not self._shown:  # once only: a bar that restarts forgets how long it took
             self._bar.stage(self._text, float(sum(self._sizes)))
         self._shown = total is not None
 

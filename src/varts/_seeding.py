@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-# What a stream is for. The numbers are part of every result: append, never renumber.
+# The purpose of each stream. The numbers are part of every result: append, never renumber.
 INSTANCES, PRIOR_SAMPLES, PROBLEM_CHECK, DRIFT, HELD_OUT, VISITS = 0, 1, 2, 3, 4, 5
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:
-    """The generator for (seed, key): the same numbers whoever asks, in whatever order.
+    """The generator for (seed, key). Its numbers don't depend on what other code has drawn.
 
     >>> generator(7, INSTANCES, 3).random() == generator(7, INSTANCES, 3).random()
     True

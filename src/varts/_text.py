@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-# What a terminal obeys instead of showing it (C0, C1 and DEL), what ends a line or turns the
-# direction of the text around, and halves of characters, which cannot be printed at all.
+# Characters that a terminal obeys instead of showing (C0, C1 and DEL), that end a line or reverse
+# the direction of the text, and halves of characters, which cannot be printed at all.
 COMMANDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
@@ -65,9 +65,9 @@ def places_for(widths: Iterable[float]) -> int:
 
 
 def percentages(shares: Iterable[float], places: int) -> list[str]:
-    """Shares in percent with so many decimals, rounded so that they add up to 100.
+    """Shares in percent with `places` decimals, rounded so that they add up to 100.
 
-    Each is rounded down, and what is left goes to those that lost most by it.
+    Each is rounded down, and the rest goes to the shares that lost most by it.
 
     >>> percentages([1 / 3, 1 / 3, 1 / 3], 1)
     ['33.4', '33.3', '33.3']
@@ -85,7 +85,7 @@ def percentages(shares: Iterable[float], places: int) -> list[str]:
 
 
 def decimal(value: float | None, places: int, sign: str = "") -> str:
-    """A number with so many decimals; - for none.
+    """A number with `places` decimals; "-" for None.
 
     >>> decimal(5.25, 3, "+"), decimal(None, 3)
     ('+5.250', '-')

@@ -140,7 +140,7 @@ def unknown(name: str, value: Any, known: Iterable[str]) -> str:
     """
     words = list(known)
     if not words:
-        return f"unknown {name} {abbreviate(value)}; there is none"
+        return f"unknown {name} {abbreviate(value)}; no {name} exists"
     folded = {word.casefold(): word for word in words}
     near = difflib.get_close_matches(str(value).casefold(), folded, n=1)
     hint = f"did you mean {folded[near[0]]!r}? " if near else ""
@@ -204,7 +204,7 @@ def _holds_numbers(array: NDArray[Any]) -> bool:
 
 
 def scalar(value: Any) -> Any:
-    """What an array without axes holds; anything else as it is."""
+    """The value in an array without axes; anything else as it is."""
     return value.item() if isinstance(value, np.ndarray) and not value.ndim else value
 
 
@@ -214,7 +214,7 @@ def is_real(value: Any) -> bool:
 
 
 def _whole(value: Any) -> int | None:
-    """The whole number that a number is; None if it is none, or is not finite."""
+    """A number as an int; None if it isn't whole, or isn't finite."""
     if isinstance(value, Integral):
         return int(value)
     try:

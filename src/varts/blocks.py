@@ -192,7 +192,7 @@ def _group_size(n: Floats, B: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """What the model needs: arms with rewards in blocks with rewards, in units of `sd`."""
+    """The data of the model: arms with rewards in blocks with rewards, in units of `sd`."""
 
     sums: list[Floats]
     arms: NDArray[np.bool_]  # those with rewards

@@ -1,8 +1,8 @@
-"""Features for people: what is known of a unit, as named values, and the numbers made of it.
+"""Features: named values that describe a unit, and the numbers that they are encoded as.
 
-A `Features` is a fixed description, made in words or from a table: which features there are, which
-are numbers and which are categories, and which of them work together. A context is a mapping from
-names to values; `encode` makes the row of numbers that a regression takes. The constant is not
+A `Features` is a fixed description, written by hand or made from a table: which features there are,
+which are numbers and which are categories, and which of them work together. A context is a mapping
+from names to values; `encode` makes the row of numbers that a regression takes. The constant is not
 among them: every arm has a level of its own.
 """
 
@@ -34,12 +34,12 @@ MOST_COLUMNS = 1000  # a regression per arm has the square of this
 
 @dataclass(frozen=True)
 class Features:
-    """What a context has: numbers, categories, and products of the two.
+    """The features of a context: numbers, categories, and products of the two.
 
     Every category but the first gets a column of its own, and so does "other", for categories that
-    are not listed. A number may be missing if `optional` says so; it then has a column that says
-    whether it is. A missing category is "missing", a category like any other if it is listed, and
-    "other" if not.
+    are not listed. A number may be missing if it is listed in `optional`; another column then
+    shows whether it is missing. A missing category is "missing", a category like any other if it is
+    listed, and "other" if not.
 
     Args:
         kinds: For each feature "number" or the list of its categories.

@@ -88,7 +88,7 @@ def open(
             owner, hypothesis.
 
     Raises:
-        UnknownExperiment: There is no experiment of that name, and no arms to create it with.
+        UnknownExperiment: The experiment doesn't exist, and you gave no arms to create it with.
         StoreError: The database or the service can't be used.
         NotAllowed: The token may not do this.
         ImportError: psycopg is needed for PostgreSQL, or httpcore for a service, and not installed.

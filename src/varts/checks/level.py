@@ -52,7 +52,7 @@ def movement(periods: Periods) -> Movement:
     It fits "arm + period" to the means of the cells, with weights n / variance. If the other arms
     had stood still while the most played one moved, its level would add a certain sum of squares to
     what this model can't explain. The arms move together if what it can't explain is less than a
-    quarter of that. If neither of the two sums stands out from chance, nobody can tell.
+    quarter of that. If neither of the two sums stands out from chance, it can't be known.
 
     Args:
         periods: The rewards of the arms by period.

@@ -40,7 +40,7 @@ class Cells(NamedTuple):
     words: tuple[tuple[str, ...], ...]
 
     def place(self, cell: int) -> str:
-        """Return a cell in words.
+        """Describe a cell, as in "country is NL and device is phone".
 
         Args:
             cell: Its number: the last feature's value moves fastest.

@@ -139,7 +139,12 @@ class Bets:
         self.less = self.less + added[:, 3 + BETS.size :]
 
     def _grow(self, before: Floats, began: Floats) -> None:
-        """Make room for new arms, whose bets begin after so many decisions and bets on less."""
+        """Make room for new arms.
+
+        Args:
+            before: By arm: the decisions before its bets begin.
+            began: By arm: the sums of logarithms of all bets on less, when its own bet begins.
+        """
         none, no_bets = np.zeros(len(before)), np.zeros((len(before), BETS.size))
         self.before = np.concatenate([self.before, before])
         self.began = np.concatenate([self.began, began])
@@ -150,7 +155,7 @@ class Bets:
         self.less = np.concatenate([self.less, no_bets])
 
     def log_wealth(self) -> Floats:
-        """What the bets of every arm have become: those on more, then those on less."""
+        """The log wealth of every bet, a row per arm: first bets on more, then bets on less."""
         others = self.decisions - self.before - self.counted
         more = self.more + others[:, None] * LOST
         less = self.less.sum(axis=0) - self.began - self.less + self.chosen[:, None] * LOST
@@ -198,7 +203,7 @@ class RatioTally:
                 self.bets[experiment].add(part["arm"].to_list(), part["probability"].to_numpy())
 
     def summary(self) -> Ratio | None:
-        """How the bets went; None if there are none."""
+        """How the bets went; None without bets."""
         used = {name: bets for name, bets in self.bets.items() if bets.decisions}
         if not used:
             return None
@@ -210,7 +215,7 @@ class RatioTally:
         )
 
     def _first_of_units(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The first decision of every unit: a later one may repeat it."""
+        """The first decision of every unit: later decisions may repeat it."""
         keys = rows.select(pl.struct("experiment", "unit").hash()).to_series().to_list()
         named = rows["unit"].is_not_null().to_list()
         kept = []

@@ -236,7 +236,7 @@ def _say_reused(played: Sweep | Study, folder: Path) -> None:
 
 
 def _draw_sweep(result: Sweep, folder: Path) -> str:
-    """Write the figure of a sweep; return why there is none, if so."""
+    """Write the figure of a sweep; if that isn't possible, return why."""
     from varts import plotting
 
     try:

@@ -140,7 +140,7 @@ def _measured_tails(residuals: ArmStats) -> Tails:
 
 
 class HalfPosterior(NamedTuple):
-    """What one half of the decisions says, to cross-fit the value of context.
+    """The posterior from one half of the decisions, to cross-fit the value of context.
 
     Args:
         rule: The posterior that says which arm is best for whom.

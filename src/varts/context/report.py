@@ -277,7 +277,8 @@ def report_on(
         arms: The arms' names; by default those of the posterior, or else their indices.
         goal: "max" or "min".
         level: The probability of the credible intervals.
-        halves: What each random half of the rewards says, to cross-fit the value of context.
+        halves: The posterior from each random half of the rewards, to cross-fit the value of
+            context.
         unsplit: How many rewards are in neither half.
     """
     import polars as pl

@@ -97,7 +97,7 @@ def crossfitted_worth(
     """Return the gain of choosing by context over the best single arm, cross-fitted.
 
     Args:
-        halves: What each half of the decisions says; see `infer_halves`.
+        halves: The posterior from each half of the decisions; see `infer_halves`.
         units: The units.
         single: The best single arm of all decisions, for the report.
         goal: "max" or "min".

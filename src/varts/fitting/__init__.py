@@ -11,7 +11,7 @@ and `history` puts them together; `rewards` reads single rewards instead.
 
 Fitting, with and without features: `unit` standardises the history, `likelihood` is the likelihood
 with its derivatives, `estimators` finds the prior of all arms or of groups, `held_out` tries it on
-arms that it has not seen, `diagnostics` tests its shape and writes the notes, and `fit` puts these
+arms left out of the fit, `diagnostics` tests its shape and writes the notes, and `fit` puts these
 together.
 """
 

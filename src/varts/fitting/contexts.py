@@ -170,7 +170,7 @@ class ContextTally:
     """The statistics of arms with features, batch after batch.
 
     Args:
-        features: What the contexts have.
+        features: The features of the contexts.
     """
 
     def __init__(self, features: Features) -> None:

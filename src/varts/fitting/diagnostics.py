@@ -41,7 +41,7 @@ DOUBTFUL_P = 0.01  # below this p-value the shape is said not to fit
 PIT_LEVELS = (np.arange(50) + 0.5) / 50  # where the test of the shape looks at the PITs
 FEWEST_ARMS_TO_TEST = 10  # with fewer arms the shape is not tested
 TREND_SDS = 5.0  # of the correlation of means (minus mu) and variances, before it is noted
-NOTED_WIDENING = 1.05  # a note says so if a prior is widened by more than 5 %
+NOTED_WIDENING = 1.05  # a prior that is widened by more than 5 % gets a note
 LITTLE_HISTORY_ARMS = 30
 # Logarithms at which arms do not differ, and what does not differ then.
 ALIKE = {"kappa": (18.0, "means"), "precision": (18.0, "slopes"), "alpha": (12.0, "variances")}
@@ -68,7 +68,7 @@ class Diagnostics:
     trend: float | None = None  #: rank correlation of variances and means, if beyond chance
     #: The result on arms that the prior was not learnt from.
     held_out: HeldOut | None = None
-    word: str | None = None  #: one of the rewards that are not numbers, as it stands there
+    word: str | None = None  #: a reward that is not a number, as written
 
     def __str__(self) -> str:
         lines = [

@@ -76,7 +76,7 @@ def fit_prior(
             arm. A prior that costs regret in a short experiment may cost nothing in a long one. At
             most 20,000 rounds are played, which takes up to a minute.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
-        separator: What stands between the cells of CSV files; found by default.
+        separator: The separator of the cells of CSV files; found by default.
         decimal: The decimal mark of numbers in CSV files, "." or ",". Numbers that are written
             differently are refused, not guessed.
         encoding: The encoding of CSV files, such as "latin-1"; UTF-8 by default.
@@ -148,11 +148,11 @@ class FittedPrior:
     Args:
         prior: The prior to use: the estimate, widened by its own uncertainty. With features it is a
             `LinearNormalGamma`.
-        estimate: What the history says.
+        estimate: The prior as estimated from the history.
         errors: The standard errors of the estimate, by the name of the number.
         method: "likelihood" or "moments".
         diagnostics: How well the prior fits the history; `print` it.
-        history: What it was fitted to.
+        history: The history that it was fitted to.
         covariance: The covariance matrix of the estimated mu, log kappa, log alpha and
             log(beta/alpha); None with features. With groups, one matrix per group.
     """
@@ -177,7 +177,7 @@ class FittedPrior:
 
     @property
     def features(self) -> Features | None:
-        """What the contexts have, for the next experiment; None for a prior without features."""
+        """The features of the contexts, for the next experiment; None for a prior without them."""
         return self.history.features if isinstance(self.prior, LinearNormalGamma) else None
 
     def to_json(self) -> str:

@@ -65,7 +65,7 @@ ANY_LINE = LinearNormalGamma(0, 1, 1, 1, slopes=[0.0], precision=[1.0])
 
 @dataclass(frozen=True, eq=False)
 class Reporting:
-    """What the beliefs about arms that were held out say about their true means."""
+    """How well the beliefs about arms that were held out match their true means."""
 
     gain: Floats  #: log density of a mean, with the prior minus without; per look, arm and split
     covered_with: float  #: the share of means in their 95 % intervals, with the prior
@@ -177,8 +177,8 @@ def hold_out(
     None if there are too few arms to hold out.
 
     Args:
-        history: What to split.
-        learn: Makes a prior of a part of it.
+        history: The history to split.
+        learn: Fits a prior to a part of it.
         goal: "max" or "min".
         horizon: How many rounds an experiment has; by default 100 per arm.
         with_features: Whether rewards depend on the features of the history.

@@ -47,8 +47,8 @@ class History:
         group: The column that the groups were read from; None if there are no groups.
         sample: Up to half a million of the rewards themselves, a row each with its arm's names;
             None if only statistics were given.
-        word: One of the rewards that are not numbers, as it stands there; None if all are.
-        features: What the contexts have; None if it was read without features.
+        word: A reward that is not a number, as written; None if all are numbers.
+        features: The features of the contexts; None if it was read without features.
         contexts: The statistics with features, an entry per row of `arms`.
     """
 
@@ -69,7 +69,7 @@ class History:
 
     @property
     def tails(self) -> Tails | None:
-        """The shape of the rewards, from the arms of which it is known; None if there are none."""
+        """The shape of the rewards, from the arms where it is known; None without such arms."""
         known = self.arms.filter(~self._unknown)
         if not known.height:
             return None
@@ -120,9 +120,9 @@ def read_history(
             or, without a column of rewards, the columns n, mean and sd (divisor n - 1) or m2. Rows
             of the same arm are merged, so daily aggregates will do. A `History` is returned as it
             is, or regrouped if `columns` ask for no group or for the arm as the group.
-        columns: What the columns are called; by default experiment, arm and reward.
+        columns: The names of the columns; by default experiment, arm and reward.
         progress: Whether to show progress on standard error; None shows it only on a terminal.
-        separator: What stands between the cells of CSV files; found by default.
+        separator: The separator of the cells of CSV files; found by default.
         features: What the rewards may depend on: a `Features`, kinds by name such as
             `{"country": ["NL", "BE"], "visits": "number"}`, or the names of columns, which are
             then described from their first million rows. It needs a row per reward.

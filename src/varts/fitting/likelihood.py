@@ -196,7 +196,7 @@ def slope_evidence_terms(
     prior = layout.regression(theta, stats.K)
     learnt = regress(prior, stats)
     root = inverse_root(learnt.precision)
-    # What the posterior says at the prior's center: its gap to the prior, and its variance * lam.
+    # The posterior at the prior's center: its gap to the prior, and its variance * lam.
     reach = (root @ -learnt.center[:, :, None])[:, :, 0]
     gap = learnt.mu - (learnt.center * learnt.slopes).sum(axis=1) - prior.mu
     spread = 1 / learnt.kappa + (reach * reach).sum(axis=1)

@@ -31,7 +31,7 @@ class RecordedRewards:
         arms: The rewards of each arm in the order of the log; arms are sorted by name.
         rows: How many rows were read.
         left_out: How many of them could not be used, by reason.
-        word: One of the rewards that are not numbers, as it stands there.
+        word: A reward that is not a number, as written; None if all are numbers.
     """
 
     arms: dict[str, Floats]

@@ -1,4 +1,4 @@
-"""What the arms of an experiment may be like, if what we know of them is uncertain itself.
+"""The arms that an experiment may have, drawn from a prior that is uncertain itself.
 
 A prior that was fitted to five past experiments might have been a little different after five other
 ones. So each block of simulated experiments first draws a prior from what the fit leaves open, and
@@ -91,7 +91,7 @@ def arms_from_prior(prior: NormalGamma, fit: Mapping[str, Any]) -> tuple[Problem
 
     Args:
         prior: The prior with an entry per arm.
-        fit: What the file of a fitted prior says under "fit"; empty for a prior without a history.
+        fit: The "fit" section in the file of a fitted prior; empty for a prior without a history.
     """
     numbers, covariance = fit.get("estimate"), np.asarray(fit.get("covariance", ()), dtype=float)
     if not isinstance(numbers, Mapping) or covariance.shape != (4, 4):

@@ -1,4 +1,4 @@
-"""What a plan compares: VarTS, other policies, an even split; and VarTS with wrong priors."""
+"""The policies that a plan compares: VarTS, other policies, an even split, and wrong priors."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def policy_table(study: Study, labels: list[str], inner: NormalGamma, goal: str)
 
 
 def wrong_table(study: Study, at_end: Mapping[str, Identification]) -> pl.DataFrame:
-    """What VarTS pays for each wrong prior, and the arm that it recommends in the end."""
+    """The cost of each wrong prior to VarTS, and the arm that it recommends in the end."""
     right = study.final[MAIN]
     rows: list[list[Any]] = []
     for what, end in at_end.items():
@@ -128,7 +128,7 @@ def wrong_table(study: Study, at_end: Mapping[str, Identification]) -> pl.DataFr
 def arm_table(
     given: NormalGamma, inner: NormalGamma, names: tuple[str, ...] | None
 ) -> pl.DataFrame:
-    """What the prior says about every arm; `inner` is the one for which more is better."""
+    """The prior of every arm; `inner` is the same prior if higher rewards are better."""
     K = given.mu.size
     labels = names or [str(i + 1) for i in range(K)]
     chances = inner.belief().p_best()

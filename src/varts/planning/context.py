@@ -70,7 +70,7 @@ class ContextPlan:
         horizon: The rounds of a run.
         runs: How many experiments were simulated.
         seed: The seed of the simulation.
-        worth: What knowing the best arm for each unit gains per round over knowing the best single
+        worth: The gain per round of knowing the best arm for each unit instead of the best single
             arm: the most that context can be worth.
         table: A row per policy: its regret against the best arm for each unit, and what it collects
             more than VarTS without context.
@@ -141,11 +141,11 @@ def plan_context(
     Args:
         prior: A LinearNormalGamma, the JSON file of one, or what `fit_prior` returned with
             features.
-        contexts: Whom the arms will be chosen for: a list or data frame of contexts, or rows of
+        contexts: The contexts to choose arms for: a list or data frame of contexts, or rows of
             numbers if there are no features. Every round takes one of them at random.
         arms: The number of arms or their names; not needed if the prior has one entry per arm.
         horizon: The rounds of an experiment; half of it, a quarter and so on are tried too.
-        features: What a context has; by default those that the prior was fitted with, if it was.
+        features: The features of a context; by default those that the prior was fitted with.
         goal: "max" if higher rewards are better, "min" if lower ones are.
         runs: How many experiments to simulate; every policy plays the same ones.
         seed: Same seed, same numbers.
@@ -219,10 +219,10 @@ def _horizons(longest: int) -> list[int]:
 def _without_context(
     prior: LinearNormalGamma, rows: Floats, seed: int
 ) -> tuple[Interval, NormalGamma]:
-    """What context could be worth at most, and what the prior says of arms if it is ignored.
+    """The most that context could be worth, and the prior of the arms if context is ignored.
 
-    Whoever ignores contexts sees an arm's mean over all of them, and rewards that scatter by the
-    noise and by the contexts.
+    A policy that ignores contexts sees an arm's mean over all of them, and rewards that scatter
+    because of both the noise and the contexts.
     """
     rng = np.random.default_rng(seed)
     if len(rows) > ROWS_USED:

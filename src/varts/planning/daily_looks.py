@@ -114,7 +114,7 @@ class Stopped(NamedTuple):
 def find_stop(
     config: Config, known: Floats, shape: Shape, visitors: Visitors | None, first: int = 0
 ) -> Stopped:
-    """Ask the stop rule at every look until it is met.
+    """Check the stop rule at each look until it is met.
 
     Args:
         config: The configuration of the experiment.

@@ -58,7 +58,7 @@ class Outcomes:
         right: Whether the arm that was chosen in the end is the best; NaN if none was chosen.
         loss: How far that arm's mean is below the best one's; NaN if none was chosen.
         given_up: The regret until the stop rule was met, or until the last day that was simulated.
-        best: What the best arm would have earned in that time.
+        best: The rewards that the best arm would have earned in that time.
         by_day: The regret at the end of each planned day if nobody stops: (runs, days).
     """
 
@@ -72,7 +72,7 @@ class Outcomes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExperimentPlan:
-    """What an experiment takes and costs; `plan_experiment` makes one, and `print` shows it.
+    """How long an experiment takes, and its cost; `plan_experiment` makes it, `print` shows it.
 
     Args:
         timetable: Decisions per day, days and window.
@@ -82,11 +82,11 @@ class ExperimentPlan:
         runs: How many experiments were simulated.
         limit: The day after which an experiment was no longer followed.
         seed: The seed of the simulation.
-        unit: What one unit of the simulation is worth, such as the price of a conversion.
+        unit: The value of one unit of the simulation, such as the price of a conversion.
         percent: Whether what is given up has a meaning as a share of what the best arm earns.
         outcomes: How the experiments went, by policy.
-        arms_from: What the arms were drawn from, in a sentence.
-        uncertain: Whether what the arms were drawn from is uncertain itself.
+        arms_from: A sentence that says how the arms were drawn.
+        uncertain: Whether the prior that the arms were drawn from is uncertain itself.
         visitors: The visitors who return; None if nobody does.
         notes: What to keep in mind, one sentence each.
     """
@@ -135,7 +135,7 @@ class ExperimentPlan:
         return weeks(self)
 
     def quantile(self, share: float, of: str = "day") -> float:
-        """What a share of the experiments don't exceed.
+        """The day, or the loss, that a share of the experiments don't exceed.
 
         Args:
             share: The share, such as 0.95.
@@ -272,7 +272,7 @@ def plan_experiment(
         mean_sd: Without a prior: how much the arms' means differ, as a standard deviation; None if
             you don't know.
         rate: Without a prior, and instead of `mean`: a typical conversion rate.
-        price: What a conversion is worth.
+        price: The value of a conversion.
         returning: How many visits a visitor makes on average in the planned days; None if everybody
             comes once.
         correlation: With `returning`: how similar the rewards of a visitor are, as an intra-class
@@ -403,7 +403,7 @@ def plan_experiment(
 
 
 def mirrored_fit(prior: Any, goal: str) -> dict[str, Any]:
-    """What a fit says about its own uncertainty, for rewards of which more is better."""
+    """The "fit" section of a prior, with `mu` mirrored if lower rewards are better."""
     fit = dict(fit_of(prior))
     if goal == "min" and isinstance(fit.get("estimate"), Mapping):
         fit["estimate"] = {**fit["estimate"], "mu": -np.asarray(fit["estimate"]["mu"])}
@@ -411,7 +411,7 @@ def mirrored_fit(prior: Any, goal: str) -> dict[str, Any]:
 
 
 def describe_prior(past: int | None, problem: Problem) -> str:
-    """What the arms are drawn from, if there is a prior."""
+    """Say how the arms are drawn, if there is a prior."""
     from varts.problems import GaussianBandit
 
     if isinstance(problem, GaussianBandit):
@@ -503,7 +503,7 @@ def shape_of(problem: EmpiricalBandit) -> Shape:
 
 
 def describe_rewards(problem: EmpiricalBandit) -> str:
-    """What the arms pay, if rewards were recorded."""
+    """Say how the arms pay, if rewards were recorded."""
     zeros = float((problem.data == 0).mean())
     some = f", {100 * zeros:.0f} % of them zeros" if zeros >= 0.005 else ""
     return (
@@ -666,7 +666,7 @@ class World:
 
 
 def given_up(plan: ExperimentPlan, found: Outcomes) -> Floats:
-    """What each experiment gives up: a share of what the best arm earns, or units of the reward."""
+    """The loss of each experiment: a share of what the best arm earns, or units of the reward."""
     return found.given_up / np.abs(found.best) if plan.percent else found.given_up * plan.unit
 
 

@@ -131,7 +131,7 @@ def share_by(plan: ExperimentPlan, day: float) -> float:
 
 
 def cost_text(plan: ExperimentPlan, row: Any) -> str:
-    """What is given up on average."""
+    """A sentence on the average loss."""
     of = "what the best arm would earn" if plan.goal == "max" else "what the best arm would cost"
     if not plan.percent:
         return f"{amount(plan, row['given_up'])} in units of the reward"
@@ -161,7 +161,7 @@ def percent(share: float) -> str:
 
 
 def rests_on(plan: ExperimentPlan) -> list[str]:
-    """What is taken as certain, what is known roughly, and what the simulation adds."""
+    """The assumptions of a plan: some certain, some rough, some added by the simulation."""
     table, row = plan.timetable, plan.table.row(0, named=True)
     when = "that are known at once"
     if table.window:

@@ -51,7 +51,7 @@ def read_drift(drift: str | Mapping[str, float]) -> tuple[str, float]:
 
 
 def describe_drift(drift: str) -> str:
-    """What is simulated, in words.
+    """Describe the drift that is simulated.
 
     >>> describe_drift("steps=2000")
     'the means are drawn anew about every 2,000 rounds'

@@ -1,7 +1,7 @@
-"""How soon the best arm is found, and how sure of it one may be, in simulated experiments.
+"""How soon the best arm is found, and how sure of it you may be, in simulated experiments.
 
 A run is played once and its statistics noted at all checkpoints. P(best) is then computed for many
-runs and checkpoints in one call, which takes a fifth of the time of so many calls.
+runs and checkpoints in one call, which takes a fifth of the time of separate calls.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def plan(
             arms are those that it names.
         goal: "max" if higher rewards are better, "min" if lower ones are.
         drift: Also compare half-lives for arms that change: "steps=2000" if their means are drawn
-            anew about every 2,000 rounds, "cycle=1000" if they rise and fall with that period,
+            again about every 2,000 rounds, "cycle=1000" if they rise and fall with that period,
             "walk=0.02" if they wander by 0.02 a round; or {"steps": 2000}.
         aim: "best" also compares how soon an even split, VarTS, T3C and Sequential Halving find the
             best arm, how often they are wrong, and what they cost until then.
@@ -259,7 +259,7 @@ def fit_notes(given: PriorLike) -> tuple[str, ...]:
 
 
 def fit_of(given: PriorLike) -> Mapping[str, Any]:
-    """What stands under "fit" in the JSON of a fitted prior."""
+    """The "fit" section in the JSON of a fitted prior; empty if it has none."""
     body: Any = given
     if isinstance(given, FittedPrior):
         body = json.loads(given.to_json())

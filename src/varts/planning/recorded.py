@@ -66,7 +66,7 @@ def with_normal_rewards(problem: EmpiricalBandit) -> Fixed:
 
 
 class Played(NamedTuple):
-    """What was simulated of the recorded arms."""
+    """The simulations of the recorded arms."""
 
     recorded: Study
     normal: Study  #: with normal rewards instead
@@ -103,7 +103,7 @@ def play(
 def make_tables(
     problem: EmpiricalBandit, played: Played, table: pl.DataFrame, sure: pl.DataFrame, goal: str
 ) -> dict[str, Any]:
-    """What a `Plan` holds of the recorded rewards, beside the model's `table` and `sure`."""
+    """The tables of a `Plan` about the recorded rewards, besides the model's `table` and `sure`."""
     arms = _arm_table(problem if goal == "max" else problem.mirrored())
     recorded_sure = sure_table(played.identified)
     return {
@@ -135,7 +135,7 @@ def _policy_table(
 
 
 def _arm_table(problem: EmpiricalBandit) -> pl.DataFrame:
-    """What is recorded of every arm, in the rewards' own sign."""
+    """The recorded rewards of every arm, summarized in the rewards' own sign."""
     names = problem.names or [str(i + 1) for i in range(problem.K)]
     rows = [
         [name, x.size, mean, np.sqrt(variance), (x == 0).mean(), kurtosis(x)]

@@ -58,8 +58,8 @@ class Plan:
         table: One row per policy: regret, reward and the share of rounds on inferior arms.
         sure: Rounds until P(best) reaches a level, and how often it is right then.
         identified: The recommended arm in the course of the experiment.
-        wrong: What a wrong prior costs VarTS, compared with the right one.
-        arms: What the prior says about every arm before the first round.
+        wrong: The cost of each wrong prior to VarTS, compared with the right one.
+        arms: The prior of every arm, before the first round.
         curves: Regret over rounds.
         bound: Theorem 2, printed and corrected; None if it gives no bound.
         notes: What to keep in mind, one sentence each.
@@ -68,9 +68,9 @@ class Plan:
         recorded_sure: As `sure`, on the recorded rewards.
         recorded_arms: Number, mean and sd of every arm's rewards, their zeros and their kurtosis.
         comparison: Where the recorded rewards and the model differ, one sentence each.
-        drift: What the arms were taken to do, as in "steps=2000"; None if they stay as they are.
-        half_lives: With drift, the regret of VarTS by half-life; null is none. `still` is the
-            regret if there is no drift at all, `cost` what the half-life then adds to it.
+        drift: How the arms were simulated to change, as in "steps=2000"; None if they don't change.
+        half_lives: With drift, the regret of VarTS by half-life; null means without one. `still` is
+            the regret without any drift, and `cost` is what the half-life then adds to it.
         error: With `aim="best"`, the chance of ever naming an arm that is not the best.
         limit: With `aim="best"`, the most rounds that were simulated.
         certainty: With `aim="best"`, rounds until the best arm is certain, in half and in 19 of 20

@@ -53,7 +53,7 @@ class RoundsNeeded:
         high: Its upper end; None if it is beyond the simulated rounds, or if there are too few runs
             to tell.
         simulated: How many rounds were simulated, in the longest run.
-        reached: What was reached by then: the average regret per round, or the share of runs.
+        reached: The value reached by then: the average regret per round, or the share of runs.
         reached_low: The lower end of the 95 % interval of `reached`.
         reached_high: Its upper end.
     """

@@ -142,7 +142,7 @@ def read_window(window: Any) -> float:
 
 
 def days_text(days: float) -> str:
-    """A number of days in words.
+    """A number of days as text, with its unit.
 
     >>> days_text(1), days_text(7), days_text(0.125)
     ('1 day', '7 days', '3 hours')

@@ -33,7 +33,7 @@ def context_figure(report: ContextReport, x: str | None = None, y: str | None = 
     The other features are those of a typical unit: medians, and the most frequent categories.
 
     Args:
-        report: What is known.
+        report: The report to draw.
         x: The feature along the horizontal axis; by default the one that matters most.
         y: The feature along the vertical axis; by default the next one, if there is one.
     """

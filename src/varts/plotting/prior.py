@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from varts.fitting.fit import FittedPrior
 
 PRIOR, ARM, ODD = "#D55E00", "#0072B2", "#000000"
-GROUPS_DRAWN = 8  # more outlines than this cannot be told apart
+GROUPS_DRAWN = 8  # more outlines than this can't be distinguished
 
 
 def prior_check(fit: FittedPrior, axes: Sequence[Axes] | None = None) -> list[Axes]:

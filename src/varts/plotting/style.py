@@ -42,8 +42,8 @@ DASHES = ("-", "--", "-.")  # of policies that we do not know: neighbours differ
 def thin(curve: Any) -> Any:
     """Some points of a curve, its first and last among them: more cannot be seen.
 
-    At most 401 that are evenly spaced, and some 300 more at the beginning, for who looks at them
-    on a logarithmic axis.
+    At most 401 that are evenly spaced, and some 300 more at the beginning, which a logarithmic
+    axis stretches.
     """
     count = len(curve)
     step = -(-count // 400)

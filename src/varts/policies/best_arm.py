@@ -514,8 +514,8 @@ class StagedHalving(StatePolicy):
             n: The number of rewards of every arm.
             mean: Their means.
             m2: Their sums of squared deviations.
-            arms: What the policy keeps about the arms.
-            run: What it keeps about the run.
+            arms: The policy's memory of the arms.
+            run: Its memory of the run.
             rng: For `varts.draws`; used where means are equal.
             fields: Not used.
         """
@@ -588,8 +588,8 @@ class SHVar(StagedHalving):
             n: The number of rewards of every arm.
             mean: Their means.
             m2: Their sums of squared deviations.
-            arms: What the policy keeps about the arms.
-            run: What it keeps about the run.
+            arms: The policy's memory of the arms.
+            run: Its memory of the run.
             rng: For `varts.draws`; used where means are equal.
             horizon: The budget.
             restart: 1 if only the rewards of a stage count in it, else 0.
@@ -666,8 +666,8 @@ class SHAdaVar(StagedHalving):
             n: The number of rewards of every arm.
             mean: Their means.
             m2: Their sums of squared deviations.
-            arms: What the policy keeps about the arms.
-            run: What it keeps about the run.
+            arms: The policy's memory of the arms.
+            run: Its memory of the run.
             rng: For `varts.draws`; used where means are equal.
             horizon: The budget.
             restart: 1 if only the rewards of a stage count in it, else 0.

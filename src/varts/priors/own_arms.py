@@ -241,8 +241,8 @@ def _chances(log_weights: Floats) -> Floats:
 def own_kurtosis(n: Floats, m2: Floats, m4: Floats | None) -> Any:
     """Return the kurtosis of rewards within arms, also if each arm has but a few.
 
-    An arm's own kurtosis is blind to tails in small samples. What all arms share, if their
-    variances are equal, can be estimated from samples of two: n rewards with the fourth central
+    An arm's own kurtosis is blind to tails in small samples. A kurtosis that all arms share can be
+    estimated, if their variances are equal, from samples of two: n rewards with the fourth central
     moment k and variance 1 have E[m4] = (n-1)/n^2 ((n^2 - 3n + 3) k + 3 (2n - 3)).
 
     Args:

@@ -158,7 +158,7 @@ class Fixed(Problem):
     Args:
         kind: The problem that defines the rewards.
         row: The instance.
-        data: What the rewards look up, if anything: see `Problem.data`.
+        data: The data that the rewards look up, if any: see `Problem.data`.
     """
 
     def __init__(self, kind: type[Problem], row: Instances, data: Any = None):

@@ -22,7 +22,7 @@ class Returning(Problem):
     of the rewards, which stays the same.
 
     Args:
-        problem: What the arms pay: any problem without features whose arms don't change.
+        problem: The problem that draws the rewards: any without features whose arms don't change.
         visitors: How many visitors there are.
         correlation: The intra-class correlation of a visitor's rewards on the same arm.
         sticky: Whether a visitor keeps the arm of the first visit.
@@ -54,8 +54,8 @@ class Returning(Problem):
 
     @property
     def numbers(self) -> Floats:
-        """What the engine needs: how many visitors there are, the chance that a visit pays what
-        others of this visitor pay, and whether visitors keep their arms."""
+        """The numbers for the engine: how many visitors there are, the chance that a visit pays the
+        same as the visitor's other visits, and whether visitors keep their arms."""
         return np.array([self.visitors, np.sqrt(self.correlation), self.sticky], dtype=np.float64)
 
     def draw(self, rng: np.random.Generator, size: int) -> Instances:

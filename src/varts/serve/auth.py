@@ -173,7 +173,7 @@ class Actor(NamedTuple):
 
     @property
     def role(self) -> str:
-        """Their scopes in words."""
+        """Their scopes as text."""
         return "admin" if "admin" in self.scopes else ", ".join(sorted(self.scopes))
 
 

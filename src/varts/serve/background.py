@@ -214,8 +214,7 @@ class Seen(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a call returned, or why it failed; of which moment it is, when it was made, and how long
-    that took."""
+    """The result of a call, or its error; the moment and the time it is from, and its duration."""
 
     value: Any
     error: Exception | None
@@ -624,7 +623,7 @@ class Background:
 
         Args:
             key: The experiment's name, and what is computed.
-            moment: What the result depends on; compared with `==`.
+            moment: A value that changes when the result may change; compared with `==`.
             compute: Computes it.
         """
         known = self.cache.get(key)
@@ -705,7 +704,7 @@ class Background:
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._once.discard(task)
         if not task.cancelled():
-            task.exception()  # the request may be gone, and nobody else reads it
+            task.exception()  # read it: the request may be gone
 
     async def _run(self, work: Work, owner: Owner, begin: Callable[[], None]) -> tuple[Any, int]:
         """Wait for this owner's other work and for a free place, then run a call there."""

@@ -286,7 +286,7 @@ def read_checks(experiment: Experiment) -> Checks:
 def evaluation_of(
     target: Target, against: Target | None = None, level: float = CONFIDENCE
 ) -> tuple[Key, Callable[[Experiment], Evaluation]]:
-    """What another way of deciding would have earned: the question, and what answers it.
+    """Return the cache key and the function that evaluate another way of deciding.
 
     Args:
         target: Another way of deciding.

@@ -151,7 +151,7 @@ def refusing() -> Iterator[None]:
 def _is_ours(error: Exception) -> bool:
     """Whether code of this package made an error."""
     trace = error.__traceback__
-    if trace is None:  # an outcome that nobody has raised
+    if trace is None:  # an outcome that wasn't raised
         return True
     while trace.tb_next is not None:
         trace = trace.tb_next

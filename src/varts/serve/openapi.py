@@ -83,7 +83,7 @@ def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
 
 
 def _responses(endpoint: Endpoint) -> dict[str, Any]:
-    """What is sent, by status; several problems may share one."""
+    """The responses by status; several problems may share one."""
     found: dict[str, Any] = {}
     for status, answer in endpoint.answers.items():
         found[str(status)] = {"description": HTTPStatus(status).phrase}

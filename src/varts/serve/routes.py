@@ -65,7 +65,7 @@ class Endpoint:
 
     @property
     def summary(self) -> str:
-        """What it does."""
+        """The first line of the handler's docstring."""
         return (self.handler.__doc__ or "").partition("\n")[0]
 
     @property

@@ -111,7 +111,7 @@ class Batcher(Generic[Item, Outcome]):
     def _check_room(self, count: int, now: float) -> None:
         if self._closed:
             raise Problem("draining", "the service is shutting down")
-        # A large request that finds nobody before it is let in.
+        # A large request is let in if no other request is waiting.
         if self.waiting and self.waiting + count > self._most_waiting:
             raise Problem("busy", f"{self.waiting} items are waiting already")
         if self._parcels and now - self._parcels[0].since > LONGEST_WAIT_SECONDS:
@@ -189,7 +189,7 @@ Sent = tuple[str, float, Mapping[str, float | None], str | None, bool]
 
 @dataclass(frozen=True, eq=False)
 class Sender:
-    """Who sent some exposures, and with which tickets."""
+    """The client that sent some exposures, and its tickets."""
 
     client: str
     tickets: list[str]

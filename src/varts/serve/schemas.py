@@ -117,7 +117,7 @@ class CellsListed(Answer):
 
 
 class AllocationShown(Answer):
-    """What a client needs to draw arms by itself: the fields of `varts.live.LocalAllocation`."""
+    """The data that a client needs to draw arms: the fields of `varts.live.LocalAllocation`."""
 
     experiment: str
     version: int

@@ -44,7 +44,7 @@ from varts.serve.telemetry import Metrics, begin_logging, tell
 from varts.serve.tokens import Tokens, new_token, read_tokens
 
 STUCK_SECONDS = 1.0  # that threads get to finish after everything else has ended
-OWN_NAME = "operator"  # the name of the token that is made if there is no token file
+OWN_NAME = "operator"  # the name of the token that is made without a token file
 
 MOST_FILES = 2**20  # file descriptors; more only cost memory
 RESERVED_FILES = 256  # for the store, exports, worker processes and logs
@@ -225,7 +225,7 @@ def say_address(
     secret: str | None,
     store: str,
 ) -> None:
-    """Print the service's address, and how to log in if there is no token file."""
+    """Print the service's address, and how to log in without a token file."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     where = f"unix:{settings.uds}"
     if settings.uds is None:

@@ -1,7 +1,7 @@
 """Tokens: who may use a service, and for what.
 
 A token is 256 random bits. The token file keeps its SHA-256, which is safe for a secret of that
-length: nobody can log in with the file or a backup of it.
+length: the file or a backup of it can't be used to log in.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def revoke_token(path: Path, name: str) -> None:
         as_hoped = list(_parse_tokens(left, path)) == kept
     except (TypeError, ValueError):
         as_hoped = False
-    if not as_hoped:  # an array in one line, or a header inside a text: legal, and nobody writes it
+    if not as_hoped:  # an array in one line, or a header inside a text: legal, but unusual
         raise ValueError(f"the entry of {name} in {path} can't be removed safely; edit the file")
     owner = path.stat()
     with replacing(path.resolve()) as part:  # the file itself, not a link to it

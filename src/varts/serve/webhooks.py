@@ -95,7 +95,7 @@ class Condition(NamedTuple):
     """A state of an experiment that a person should know about.
 
     Args:
-        event: What it is.
+        event: The kind of event.
         about: The metric and the arm of a guardrail; otherwise empty.
         sentence: The same for people.
     """

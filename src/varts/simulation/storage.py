@@ -182,7 +182,7 @@ def settings_of(work: Work) -> dict[str, Any]:
 
 
 def conditions_of(work: Work) -> str:
-    """Return in words how late rewards are and which floor there is; "" without either."""
+    """Describe how late rewards are and which floor there is; "" without either."""
     delay, words = work.delay, []
     if isinstance(delay, FixedDelay):
         words += [f"delay {delay.late}"] if delay.late else []

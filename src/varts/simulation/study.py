@@ -88,7 +88,7 @@ class Study:
 
     @property
     def conditions(self) -> str:
-        """How late rewards are, and the floor, in words such as "delay 500"; "" for neither."""
+        """How late rewards are, and the floor, as in "delay 500"; "" without either."""
         return str(self.provenance.get("conditions", ""))
 
     @property

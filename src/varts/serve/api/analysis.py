@@ -1,5 +1,4 @@
-"""What an experiment has learnt, over HTTP: its report, history, checks, evaluations, changes,
-log."""
+"""An experiment's analysis over HTTP: its report, history, checks, evaluations, changes, log."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ class HistoryQuery(Body):
 
 
 class LogQuery(Body):
-    """Which part of the log: so many decisions after the one of an id."""
+    """A part of the log: at most `limit` decisions, after the decision with the id `after`."""
 
     after: Text | None = None
     limit: Number | None = None

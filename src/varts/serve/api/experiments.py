@@ -2,7 +2,7 @@
 
 The ETag of an experiment has two parts, `"17-5eed.4031"`: the tag of its configuration, and its
 version, which counts rewards, too. If-None-Match compares both of them. If-Match compares only the
-first part, so that rewards that arrive keep nobody from changing the configuration.
+first part, so you can change the configuration while rewards arrive.
 """
 
 from __future__ import annotations

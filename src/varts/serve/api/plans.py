@@ -19,7 +19,7 @@ MOST_ROUNDS = 100_000
 
 
 class PlanAsked(Body):
-    """What to plan: the arguments of `varts.plan`, the prior in numbers or in words."""
+    """The arguments of `varts.plan`. The prior is given by its numbers, or described."""
 
     prior: dict[str, Any]
     arms: Annotated[int, Meta(ge=1, le=MOST_ARMS)] | None = None

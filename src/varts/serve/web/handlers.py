@@ -187,7 +187,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 EXPERIMENTS_PER_PAGE = 100
-# What the page shows of a history.
+# The columns of a history that the page shows.
 COLUMNS = (
     *("time", "rewards", "arm", "p_best", "expected_loss", "traffic"),
     *("n", "cumulative_reward", "nonzero", "aggregated"),
@@ -326,7 +326,7 @@ async def download(request: Request) -> Response:
 
 
 def read_history(made: Experiment) -> tuple[pl.DataFrame, Band | None]:
-    """What is drawn of a history: its curves, and the gain over the holdout."""
+    """The parts of a history that the page draws: its curves, and the gain over the holdout."""
     found = made.history(settle=False)
     return found.frame.select(COLUMNS), gain_of(found)
 
@@ -383,7 +383,7 @@ async def create_experiment(request: Request) -> Response:
 
 
 async def draw_prior(request: Request) -> Response:
-    """The picture of a prior in words."""
+    """The picture of a prior that is described in a form."""
     try:
         with refusing():
             return Response(plan.prior_svg(request.state.query), media_type=SVG)
@@ -514,7 +514,7 @@ Rule = dict[str, float]
 
 
 def read_question(sent: Sent) -> tuple[Rule | None, Asked] | None:
-    """What is asked, about a stop rule or about another way of deciding; None if nothing is."""
+    """The question about a stop rule or another way of deciding; None if there isn't one."""
     rule = {
         name: float(TYPED_OPTIONS[name][1](name, read_text(sent, name)))
         for name in FORMS["stop-rule"].fields

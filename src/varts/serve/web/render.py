@@ -45,7 +45,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """Show the control characters of text that nobody has declared safe."""
+    """Show the control characters of text, unless it is declared safe."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -3,7 +3,7 @@
 1. The hooks of a policy and its problem, which are closures over their formulas, make the loop of
    `compiled/loop.py`. Numba compiles it as a C function.
 2. LLVM links the parts that all kernels share (`compiled/parts.py`) into it and optimizes the
-   whole. What is left refers to nothing but the C library, so the machine code can be stored and
+   whole. The result refers to nothing but the C library, so the machine code can be stored and
    loaded without Numba.
 3. `kernel_cache.py` stores it.
 

@@ -1,4 +1,4 @@
-"""What a kernel is called with.
+"""The argument of a kernel.
 
 Every kernel is a C function of one argument: the address of a table of 64-bit slots, one for each
 field of `Call` and `Scratch`. A slot holds a whole number, or the address of an array.

@@ -1,4 +1,4 @@
-"""What the loop writes down about a run at its checkpoints.
+"""The records of a run at its checkpoints, written by the loop.
 
 The loop compares the round with that of the next checkpoint, a number in a register, and calls
 `note` when they are equal.
@@ -17,7 +17,7 @@ from varts.simulation.engine.call import NEVER
 
 N, MEAN, M2, PULLS, GAP = 0, 1, 2, 3, 4  # tables with a row per checkpoint and a column per arm
 TABLES = 5
-# What happened in the round, the arm with the highest mean, and the rounds so far on a best arm.
+# The round's arm and reward, the arm with the highest mean, and the rounds so far on a best arm.
 ARM, REWARD, HIGHEST, HITS = 0, 1, 2, 3
 ACTS = 4
 TIE = -1  # in place of that arm, if there are several

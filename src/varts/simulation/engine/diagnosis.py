@@ -1,4 +1,4 @@
-"""What is wrong with a formula that Numba does not compile, in one sentence that names it."""
+"""Explain, in one sentence, why Numba does not compile a formula."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from varts.simulation.engine.formula import Formula
 from varts.simulation.engine.kernel import Kernel
 
 WAY_OUT = "write a closed form, or a policy in plain Python: subclass Policy and define choose"
-# What Numba says about a name that it doesn't know.
+# Numba's messages about a name that it doesn't know.
 UNKNOWN_NAMES = (
     r"Untyped global name '([\w.]+)'",
     r"Unknown attribute '(\w+)' of type Module",
@@ -41,7 +41,7 @@ def diagnose(kernel: Kernel, error: Exception) -> str:
 
     Args:
         kernel: The kernel.
-        error: What Numba raised.
+        error: The error that Numba raised.
     """
     found = list(_formulas(kernel))
     for formula, arguments, results in found:

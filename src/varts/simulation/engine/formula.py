@@ -44,7 +44,7 @@ class Formula:
 
         Args:
             function: A plain function, compiled or not.
-            what: What errors call it.
+            what: Its name in errors.
         """
         if isinstance(function, types.MethodType):
             raise ValueError(f"{what} must be a plain function, got a method: add @staticmethod")
@@ -105,7 +105,7 @@ def _names_in(code: types.CodeType) -> tuple[str, ...]:
 
 
 class _Description:
-    """What functions are made of, in nested tuples: equal if they compute the same."""
+    """The contents of functions, in nested tuples: equal if they compute the same."""
 
     def __init__(self, what: str) -> None:
         self._what = what

@@ -80,7 +80,7 @@ def make_extra_pull(below: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def count_pull(arm: Any, count: Any, s: Any) -> Any:
-    """Count a pull that nobody asked for as an initial pull, if the arm needs one."""
+    """Count an unplanned pull as an initial pull, if the arm needs one."""
     if s.pulls_left[arm] > 0:
         s.pulls_left[arm] -= 1
         if s.pulls_left[arm] == 0:

@@ -1,4 +1,4 @@
-"""What the compiled loop of a policy on a problem is made of: its `Kernel`, and its numbers."""
+"""The compiled loop of a policy on a problem: its `Kernel`, and its numbers."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def kernel_of(
 
     Args:
         policy: The policy.
-        problem: What it plays.
+        problem: The problem that it plays.
         naive: Whether to draw every arm in every round.
         rule: A stopping rule that looks at every round.
         delay: How late rewards are; None if they are known at once.
@@ -391,8 +391,8 @@ def _find(name: str) -> bytes | None:
 def numba_needed(content: bytes) -> str:
     """Return which version of Numba the code of a file needs, or nothing.
 
-    Code that raises exceptions or allocates memory calls Numba's runtime. The first line of the
-    file says so. Other code runs with any version, and without Numba.
+    Code that raises exceptions or allocates memory calls Numba's runtime. The first line of its
+    file names the version. Other code runs with any version, and without Numba.
     """
     return content.partition(b"\n")[0].decode()
 

@@ -2,8 +2,8 @@
 
 A file is named after a hash of everything that is compiled in and starts with a hash of its own
 bytes. The kernels of the built-in policies lie in the folder `prebuilt` of this package. Others are
-kept in the user's cache, and loaded from there only if they belong to this user and nobody else may
-write to them: loading code means running it. Whatever goes wrong, the code is compiled again.
+kept in the user's cache, and loaded from there only if they belong to this user and no other user
+may write to them: loading code means running it. Whatever goes wrong, the code is compiled again.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def cache_folders() -> list[Path]:
     if not os.path.isabs(cache_home):
         cache_home = os.path.expanduser("~/.cache")
     folders = [Path(os.environ.get("NUMBA_CACHE_DIR") or cache_home, "varts")]
-    if folders[0].parts[0] == "~":  # nobody knows this user's home
+    if folders[0].parts[0] == "~":  # this user's home is unknown
         folders.clear()
     with contextlib.suppress(FileNotFoundError):  # no folder for temporary files
         folders.append(Path(tempfile.gettempdir(), f"varts-{os.geteuid()}"))

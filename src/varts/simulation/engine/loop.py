@@ -42,7 +42,7 @@ from varts.simulation.engine.scratch import (
     WAITING,
 )
 
-# What a run's streams of random numbers are for. Part of every result: append, never renumber.
+# A run's streams of random numbers, by purpose. Part of every result: append, never renumber.
 CHOICES, REWARDS, MEMORY, REWARDS_BY_ROUND, WALKS, DELAYS, FLOORS, VISITORS = map(
     np.int64, range(8)
 )
@@ -52,7 +52,7 @@ RAISED, DONE, STOPPED, BAD_REWARD, BAD_POLICY, BAD_DELAY, TOO_MANY_LATE = range(
 
 @dataclass(frozen=True)
 class Flags:
-    """What the loop of a study must handle."""
+    """The cases that the loop of a study must handle."""
 
     context: bool = False  # rewards depend on features, and runs are played in pieces
     moving: bool = False  # the means of the arms move from round to round
@@ -71,7 +71,10 @@ class Flags:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the loop calls. `c` is a `Call`, `s` a `Scratch`, `state` that of the random numbers."""
+    """The functions that the loop calls.
+
+    `c` is a `Call`, `s` a `Scratch`, and `state` the state of the random numbers.
+    """
 
     #: (c, s): prepares the policy's own memory for a run.
     begin: Callable[..., Any]
@@ -178,7 +181,7 @@ def make_hand_over(learn: Callable[..., Any], queue: Queue, flags: Flags) -> Cal
     Args:
         learn: What `make_learn` returns.
         queue: The functions of the queue.
-        flags: What the loop must handle.
+        flags: The cases that the loop must handle.
     """
     take, append, free = queue.take, queue.append, queue.free
     CONTEXT = flags.context
@@ -312,7 +315,7 @@ def make_play(hooks: Hooks, flags: Flags) -> Callable[..., int]:
                 batch_end = batch * c.batch
             last = min(first - 1 + c.rounds_now, horizon)
             for t in range(first, last + 1):
-                # 1. Who comes, and what the arms are worth to them.
+                # 1. The visitor, and the arms' means for them.
                 if MOVING:
                     changed = c.motion != STILL
                     while phase + 1 < c.phases and c.starts[phase + 1] <= t:

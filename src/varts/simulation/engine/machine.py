@@ -13,7 +13,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-#: What code is compiled for, most capable first. Any processor of that kind runs the last.
+#: The levels that code is compiled for, best first. Any processor of that kind runs the last.
 LEVELS = {"x86_64": ("x86-64-v3", "x86-64-v2"), "AMD64": ("x86-64-v3", "x86-64-v2")}
 FEATURES = {"x86-64-v3": ("avx2", "bmi2", "fma", "lzcnt", "movbe")}
 

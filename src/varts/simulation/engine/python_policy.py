@@ -1,8 +1,8 @@
 """The loop around a policy in plain Python: its own `choose`, `transform`, `start` and `update`.
 
 It is the loop of `loop.py`, uncompiled. A policy that remembers something is copied for every run,
-so nothing is carried from one run to another, whoever plays them. A policy that changes its
-attributes without `start` and `update` is refused, because threads would share them.
+so nothing is carried from one run to another, no matter which thread plays them. A policy that
+changes its attributes without `start` and `update` is refused, because threads would share them.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def python_loop(
 
     Args:
         policy: The policy.
-        problem: What it plays.
-        flags: What the loop must handle.
+        problem: The problem that it plays.
+        flags: The cases that the loop must handle.
         ends: The hook of a stopping rule.
         delay: How late rewards are; None if they are known at once.
         run: The first state of the run's random numbers.
@@ -106,7 +106,7 @@ def _normal(state: int) -> tuple[float, int]:
 
 
 class _Memory:
-    """What one run of a policy keeps besides the scratch: higher moments, regressions, itself."""
+    """The memory of one run besides the scratch: higher moments, regressions, the policy itself."""
 
     def __init__(self, policy: Policy, run: int, K: int, d: int, counts_pulls: bool) -> None:
         self.policy, self.K, self.d, self.counts_pulls = policy, K, d, counts_pulls

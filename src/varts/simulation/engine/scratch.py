@@ -42,7 +42,7 @@ PROGRESS_NUMBERS = 7
 
 
 class Scratch(NamedTuple):
-    """What the loop and the policies store. All but K and d are arrays, or pointers to them."""
+    """The numbers that the loop and the policies store. All but K and d are arrays or pointers."""
 
     K: Any
     d: Any  # the number of features
@@ -59,7 +59,7 @@ class Scratch(NamedTuple):
     rates: Any  # a rate per arm, close together for a quick search, then the sum of each block
     clock: Any
     pulls: Any
-    own_pulls: Any  # those that the policy made itself, without those that a floor made
+    own_pulls: Any  # pulls that the policy made itself, without those of a floor
     pulls_left: Any  # initial pulls that each arm still needs
     rewards_left: Any  # late rewards: how many must arrive before the policy chooses
     waiting: Any  # the arms that still need initial pulls, in the first places

@@ -155,7 +155,7 @@ class Work:
     """Everything a block needs to know; blocks differ only by their number.
 
     At `checkpoints` every run is looked at, and an arm recommended by "mean" or by "belief". A
-    stopping rule looks at the rounds in `looks`, or at every one if there are none. Rewards are
+    stopping rule looks at the rounds in `looks`; if that is empty, at every round. Rewards are
     late by `delay`, and handed over at the ends of batches. Every arm has at least the probability
     `floor`.
     """
@@ -360,7 +360,7 @@ class Work:
         Args:
             run: The number of the run.
             arms: The arm of each round.
-            rewards: What it paid.
+            rewards: The reward of each round.
         """
         if self.delay is None:
             return list(range(1, len(arms) + 1))

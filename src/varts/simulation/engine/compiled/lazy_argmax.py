@@ -13,7 +13,7 @@ narrows, which saves most recomputations.
 **The process.** Each arm that is not drawn outright has a bound b_i on the chance of its event and
 the rate r_i = -log(1 - b_i). The arms share one Poisson process on [0, R), R = sum r_i, an interval
 of length r_i each: an arm's interval holds a point with probability b_i, independently. One
-exponential E tells where the first point is. If E >= R (nearly always) there is none, no arm was
+exponential E places the first point. If E >= R (nearly always), there is no point, no arm was
 touched, and E - R, which is exponential again, serves the next round: a draw lasts until something
 happens. Otherwise the arm i it falls on is examined: with probability B_i/b_i draw x from the
 envelope, and accept it with probability density over envelope. Accepted draws have the density of

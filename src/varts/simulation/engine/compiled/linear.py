@@ -58,7 +58,7 @@ layout = jit(layout_of)
 
 
 class LinearParts(NamedTuple):
-    """What a linear policy's kernel calls."""
+    """The functions that a linear policy's kernel calls."""
 
     glance: Any  # (i, K, d, n, unit, memory): writes a row of `seen`, with a bound of the weight
     look: Any  # (i, K, d, unit, memory) -> the weight itself
@@ -71,7 +71,7 @@ def make_linear_hooks(
     """Return `select`, `refresh` and `recommend` as in `Hooks`.
 
     Args:
-        parts: What the kernel calls.
+        parts: The functions that the kernel calls.
         believe: `(loc, weight, alpha, beta, *parameters)` -> location, scale and degrees of
             freedom; compiled. None for a policy with an index.
         index: `(loc, weight, alpha, beta, t, *parameters)` -> the index; compiled.

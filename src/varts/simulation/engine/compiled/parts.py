@@ -36,7 +36,7 @@ class Part(NamedTuple):
 
     @property
     def call(self) -> Any:
-        """What kernels call."""
+        """The declaration by which kernels call it."""
         return types.ExternalFunction(self.name, self.signature)
 
 
