@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from tests.docs import PAGES, ROOT, name_of
-from tests.numbers import EVIDENCE, measured
+from tests.timings import EVIDENCE, measured
 
 LINKED = re.compile(r"\]\(\S+\.md(#\S+)?\)$")
 

@@ -1,6 +1,6 @@
 """Lists measured numbers in the prose of README.md and docs/: timings, sizes and speed-ups.
 
-    .venv/bin/python -m tests.numbers [PAGE ...]
+    .venv/bin/python -m tests.timings [PAGE ...]
 
 Such numbers go stale and contradict each other. They belong between `generated` marks, where a
 benchmark writes them with machine, date, revision and load. Not listed: code blocks, generated
