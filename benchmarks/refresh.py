@@ -2,7 +2,7 @@
 policy, into docs/local.md.
 
 Arms have means from N(0, 0.2^2), rewards a standard deviation of 1. An allocation that is used for
-so many decisions is a batch of that size: the policy plays all of it with what it knew before. All
+100 decisions is a batch of 100: the policy plays all of it without learning from it. All
 policies and all intervals meet the same instances and the same rewards, so differences are taken
 run by run. `--quick` plays a tenth of the runs and writes nothing.
 """

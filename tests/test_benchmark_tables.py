@@ -38,7 +38,7 @@ def modules_writing(pages):
 def test_every_page_with_generated_tables_is_remade():
     writing = modules_writing(PAGES)
     assert set().union(*writing.values()) == set(PAGES)
-    # What an earlier revision did needs that revision as an argument.
+    # `versions` is left out: it needs an earlier revision as an argument.
     assert set(writing) - {"versions"} <= modules_run(TABLES)
 
 

@@ -21,7 +21,7 @@ class LocalClient:
         self.random, self.count = random.Random(seed), itertools.count()
 
     def probabilities(self, who, context=None):
-        """What it was given for a unit, or for a decision without one."""
+        """The probabilities that the allocation has for a unit, or for a decision without one."""
         its = self.allocation
         if its.holdout and is_held(its.key, who, its.holdout):
             return [one / sum(its.active) for one in its.active]

@@ -1,4 +1,4 @@
-"""What every store must do with arms that clients drew by themselves.
+"""Tests that every store must pass, of arms that clients drew by themselves.
 
 Part of the conformance suite: `StoreConformance` inherits it.
 """

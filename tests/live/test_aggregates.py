@@ -628,7 +628,7 @@ def test_decisions_and_their_logs_are_none_the_wiser(store_url):
 
 
 def at_once(url, calls):
-    """What several processes get that call at the same time."""
+    """The results of several processes that call at the same time."""
     barrier, found = threading.Barrier(len(calls)), [None] * len(calls)
 
     def run(place, call):

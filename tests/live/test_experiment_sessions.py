@@ -1384,7 +1384,7 @@ def counted_though_void(patch):
 
 
 def another_side(patch):
-    """What clients drew is logged as if the holdout were larger."""
+    """Log the draws of clients as if the holdout were larger."""
     is_held = local.is_held
     patch.setattr(local, "is_held", lambda key, who, share: is_held(key, who, (1 + share) / 2))
 

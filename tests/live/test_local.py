@@ -1,6 +1,6 @@
 """Local decisions: how arms are drawn, clients that draw something else, races and restores.
 
-What every store must do is in `local_decisions.py`.
+The tests that every store must pass are in `local_decisions.py`.
 """
 
 import base64
@@ -132,7 +132,7 @@ def test_a_ticket_is_good_for_the_next_process_and_not_for_another_history(tmp_p
         new = restored.allocation()
         client.allocation = new
         drawn = [client.decide()]
-        both = [its.ticket, new.ticket]  # nobody knows which of them it was drawn from
+        both = [its.ticket, new.ticket]  # the arm may be from either
         assert statuses(restored.record_exposures(drawn, both)) == ["unknown-version"]
         twice = [new.ticket, new.ticket]
         assert statuses(restored.record_exposures(drawn, twice)) == ["recorded"]
@@ -225,7 +225,7 @@ def test_an_exposure_and_a_sweep_at_once_leave_nothing_pending(store_url, monkey
 
 
 def draws_of(rng, count, size=100, skew=lambda p: p):
-    """What a client draws from probabilities that change with every batch."""
+    """Arms that a client draws from probabilities that change with every batch."""
     for _ in range(count):
         p = rng.dirichlet([1.0, 1.0, 1.0])
         arms = rng.choice(3, size, p=skew(p))

@@ -2,11 +2,14 @@
 
 import threading
 
+import msgspec
 import pytest
 
+import varts
 from tests.live.local_client import LocalClient
 from tests.serve.clients import PAGE, Serving
 from varts.live import LocalAllocation
+from varts.serve import schemas
 from varts.serve.tokens import new_token
 
 E = "/v1/experiments/price"
@@ -178,3 +181,10 @@ def test_many_clients_at_once_send_again_after_a_restart(shared_url):
         for body, found in zip(bodies, results, strict=True):
             assert found == [{"id": one["id"], "status": status} for one in body["exposures"]]
     assert listed["pending"] == 200
+
+
+def test_the_schema_has_the_fields_of_an_allocation():
+    """They are listed twice: for the OpenAPI document, and for clients in Python."""
+    with varts.open("fields", ["a", "b"], store="memory://") as exp:
+        sent = set(exp.allocation().to_dict())
+    assert {one.name for one in msgspec.structs.fields(schemas.AllocationShown)} == sent
